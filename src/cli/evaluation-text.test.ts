@@ -30,6 +30,19 @@ test("printEvaluation() claims no certainty of rewards outside 0 to 1", () => {
   );
 });
 
+test("printEvaluation() shows a component's name in one line", () => {
+  const tally = new EvaluationTally({
+    environment: "shop",
+    split: "test",
+    trialCount: 1,
+    tasks: [{ taskId: "shop/test/0", taskIndex: 0 }],
+  });
+  const rewardComponents = { "said\nso": { value: 0.5, weight: 2 } };
+  const row = episodeRow({ taskIndex: 0, sampleIndex: 0, reward: 1 });
+  tally.add({ row: { ...row, rewardComponents }, trial: 0 });
+  expect(printEvaluation(tally.evaluation(), "runs/a")).toMatch(/\n +components +said so 0\.500 /);
+});
+
 test("printEvaluation() says that it counts unplayed tasks as failed", () => {
   const tally = new EvaluationTally({
     environment: "shop",

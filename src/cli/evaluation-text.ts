@@ -60,7 +60,10 @@ function describeComponents({ components = {} }: Evaluation): [string, string][]
   return Object.entries(components).map(([name, { mean, weight }], index) => {
     const times =
       weight === undefined ? ", weights differ" : weight === 1 ? "" : `, weight ${weight}`;
-    return [index === 0 ? "components" : "", `${printable(name)} ${describe(mean)}${times}`];
+    return [
+      index === 0 ? "components" : "",
+      `${printable(name.replace(/\s+/g, " "))} ${describe(mean)}${times}`,
+    ];
   });
 }
 

@@ -159,6 +159,17 @@ describe("showEpisode() explains a reward", () => {
     );
   });
 
+  test("by its verdict and the components, each in one line", () => {
+    const rewardComponents = {
+      "said\nso": { value: 0.5, weight: 2 },
+      calm: { value: 1, weight: 1 },
+    };
+    const parts = { success: false, rewardComponents, rewardDetails: {}, troubles: [] };
+    const text = showEpisode({ ...row, ...parts }, { style: plainStyle, full: false });
+    expect(text).toContain("\n  success: no\n  said so: 0.5, weight 2\n  calm: 1\n");
+    expect(text).not.toContain("why is not said");
+  });
+
   test("and lists all differences only on request", () => {
     const nothing = "  nothing differs from what was wanted";
     expect(end({ difference, closeness: 1 })).toBe(nothing);

@@ -97,6 +97,7 @@ function showEnd(row: EpisodeRow, { style, full }: ShowOptions): string {
     ...(failure === undefined
       ? []
       : [style.warning(`${failure.code}: ${printable(failure.message)}`)]),
+    ...showParts(row).map((line) => indented(printable(line))),
     ...lines.map((line) => indented(style.warning(printable(line)))),
     ...(difference !== undefined && lines.length === 0
       ? ["  nothing differs from what was wanted"]
@@ -109,14 +110,24 @@ function showEnd(row: EpisodeRow, { style, full }: ShowOptions): string {
   ].join("\n");
 }
 
+/** Shows the environment's own verdict and the components of the reward, one a line. A weight of 1 is not shown. */
+function showParts({ success, rewardComponents = {} }: EpisodeRow): readonly string[] {
+  const parts = Object.entries(rewardComponents).map(([name, { value, weight }]) => {
+    const times = weight === 1 ? "" : `, weight ${weight}`;
+    return `${name.replace(/\s+/g, " ")}: ${value}${times}`;
+  });
+  return success === undefined ? parts : [`success: ${success ? "yes" : "no"}`, ...parts];
+}
+
 /** Shows the other details of the score. If there is a difference, shows them only in full mode. */
-function showDetails({ reward, rewardDetails = {} }: EpisodeRow, full: boolean): readonly string[] {
+function showDetails(row: EpisodeRow, full: boolean): readonly string[] {
+  const { reward, rewardComponents, rewardDetails = {} } = row;
   const { difference, ...details } = rewardDetails;
   if (reward === undefined || (difference !== undefined && !full)) return [];
   if (Object.keys(details).length > 0) {
     return [`details: ${shortened(JSON.stringify(details), full ? Infinity : shownLength)}`];
   }
-  return difference === undefined
+  return difference === undefined && rewardComponents === undefined
     ? ["why is not said: what score() returns as `wanted`, `outputs` or `details` is shown here"]
     : [];
 }

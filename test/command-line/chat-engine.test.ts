@@ -91,6 +91,10 @@ test.each<[readonly string[], string]>([
   [["eval", "--format", "slime"], "Cannot use --format with --engine chat: there are no training"],
   [["eval", "--agent-command", "x"], "Cannot play an agent of your own with --engine chat: the"],
   [["eval", "--chat-body", "[]"], "Cannot read --chat-body []: expected a JSON object, such as"],
+  [
+    ["eval", "--chat-body", '{"metadata": {"api_key": "complaint-canary-47110815"}}'],
+    "Cannot use metadata in --chat-body: it looks like a secret, and settings are written to",
+  ],
   [["eval", "--chat-body", '{"n": 2}'], "Cannot add n to requests: the engine writes it itself"],
 ])("%j is refused with the reason", async ([command = "", ...flags], why) => {
   const { status, stderr } = await callCli([command, ...engine(), ...flags]);

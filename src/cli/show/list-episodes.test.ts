@@ -52,9 +52,9 @@ describe("a list of episodes", () => {
   });
 
   test.each<[ListChoice, string]>([
-    [{ filter: "versions>3" }, "Cannot use --filter versions>3: there is no “versions”, expected"],
+    [{ filter: "versions>3" }, "Cannot use --filter versions>3: there is no “versions”; the"],
     [{ filter: "turns>many" }, "Cannot use --filter turns>many: “turns>many” compares with no"],
-    [{ sort: "-speed" }, "Cannot use --sort -speed: there is no “speed”, expected one of order,"],
+    [{ sort: "-speed" }, "Cannot use --sort -speed: there is no “speed”; the fields are order,"],
   ])("refuses %j", async (choice, complaint) => {
     await expect(list(choice)).rejects.toThrow(complaint);
   });

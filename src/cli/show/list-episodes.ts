@@ -68,5 +68,5 @@ function unreadable(
   fields: readonly ListField<EpisodeEntry>[],
 ): UsageError {
   const names = fields.map(({ name }) => name).join(", ");
-  return new UsageError(`Cannot use --${flag} ${value}: ${problem}, expected one of ${names}`);
+  return new UsageError(`Cannot use --${flag} ${value}: ${problem}; the fields are ${names}`);
 }

@@ -1,4 +1,5 @@
 import { requireFreeMembers } from "../../engine/chat/chat-body.ts";
+import { secretsOfNamed } from "../../secrets/find-secrets.ts";
 import type { OtherMembers } from "../../engine/chat/chat-turn.ts";
 import { parseJsonText } from "../../json/parse-json.ts";
 import { isObject } from "../../values/is-object.ts";
@@ -240,7 +241,23 @@ function readBody(text: string): OtherMembers {
     );
   }
   requireFreeMembers(body);
+  requireNoSecret(body);
   return body;
+}
+
+/** Checks that a body has no key: settings are written to the run's folder. */
+function requireNoSecret(body: OtherMembers): void {
+  const secret = Object.entries(body).find(([name, value]) => {
+    // OpenAI's name for a group of requests with the same prefix.
+    if (name === "prompt_cache_key") return false;
+    const text = typeof value === "string" ? { [name]: value } : { body: JSON.stringify(value) };
+    return secretsOfNamed(text).secrets.length > 0;
+  });
+  if (secret === undefined) return;
+  throw new UsageError(
+    `Cannot use ${secret[0]} in --chat-body: it looks like a secret, and settings are written to the run's folder; ` +
+      "expected --api-key-env to name an environment variable with the key",
+  );
 }
 
 function readServer(values: EngineValues): ServerConfig {

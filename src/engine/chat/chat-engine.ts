@@ -1,4 +1,3 @@
-import { withDeadline } from "../../async/deadline.ts";
 import { systemClock } from "../../async/clock.ts";
 import { RolloutError, UsageError } from "../../errors.ts";
 import type { Engine, EngineDescription } from "../engine.ts";
@@ -79,19 +78,19 @@ class ChatCalls {
 
   /** @throws ChatFailure, and the signal's reason if it is aborted. */
   async complete(request: ChatTurnRequest, signal: AbortSignal): Promise<ChatTurn> {
-    const { turnMs: ms = defaultTurnMs, clock = systemClock, random = Math.random } = this.#options;
-    const retry = { ...chatRetryDefaults, ...this.#options.retry, clock, random };
-    return await withDeadline(
-      (inner) => retryChatCall(() => this.#attempt(request, inner), { ...retry, signal: inner }),
-      {
-        ms,
-        signal,
-        clock,
-        onLate: () => {
-          throw new ChatFailure("timeout", `no reply within ${ms} ms`, { retryable: true });
-        },
-      },
-    );
+    const {
+      turnMs: timeoutMs = defaultTurnMs,
+      clock = systemClock,
+      random = Math.random,
+    } = this.#options;
+    return await retryChatCall((inner) => this.#attempt(request, inner), {
+      ...chatRetryDefaults,
+      ...this.#options.retry,
+      timeoutMs,
+      clock,
+      random,
+      signal,
+    });
   }
 
   async #attempt(request: ChatTurnRequest, signal: AbortSignal): Promise<ChatTurn> {

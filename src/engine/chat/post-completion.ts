@@ -126,7 +126,7 @@ export function isCutReason(reason: unknown): boolean {
   return cutReasons.includes(reason);
 }
 
-/** Reads the usage of a reply. `null` if the server reports none. */
+/** Reads the usage of a reply. `null` if the server reports none. A value that is not a count is not read. */
 export function readChatUsage(usage: unknown): ReportedChatUsage | null {
   const {
     prompt_tokens: input,
@@ -134,16 +134,16 @@ export function readChatUsage(usage: unknown): ReportedChatUsage | null {
     prompt_tokens_details,
   } = fieldsOf(usage);
   const { cached_tokens: cached } = fieldsOf(prompt_tokens_details);
-  if (typeof input !== "number" && typeof output !== "number") return null;
+  if (!isCount(input) && !isCount(output)) return null;
   return {
-    inputTokenCount: countOf(input),
-    ...(typeof cached === "number" && { cachedInputTokenCount: cached }),
-    outputTokenCount: countOf(output),
+    inputTokenCount: isCount(input) ? input : 0,
+    ...(isCount(cached) && { cachedInputTokenCount: cached }),
+    outputTokenCount: isCount(output) ? output : 0,
   };
 }
 
-function countOf(value: unknown): number {
-  return typeof value === "number" ? value : 0;
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
 }
 
 function fieldsOf(value: unknown): Fields {

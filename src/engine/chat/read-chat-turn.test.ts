@@ -86,6 +86,20 @@ describe("a turn", () => {
     });
   });
 
+  test.each([
+    [
+      { prompt_tokens: -1, completion_tokens: 3 },
+      { promptTokenCount: 0, sampledTokenCount: 3 },
+    ],
+    [
+      { prompt_tokens: 9, completion_tokens: 1.5, prompt_tokens_details: { cached_tokens: -4 } },
+      { promptTokenCount: 9, sampledTokenCount: 0 },
+    ],
+    [{ prompt_tokens: "9", completion_tokens: 1e300 }, undefined],
+  ])("with the usage %j keeps the counts alone", (usage, expected) => {
+    expect(read({ content: "Hi" }, { usage }).usage).toEqual(expected);
+  });
+
   test.each<[Record<string, unknown>, object]>([
     [{ content: "Hi" }, { content: "Hi" }],
     [{ content: null }, {}],

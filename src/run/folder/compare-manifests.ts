@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { UsageError } from "../../errors.ts";
-import { continuesPlan, tasksMember } from "../schedule/grown-plan.ts";
+import { continuesPlan, listsTasks, tasksMember } from "../schedule/grown-plan.ts";
 import { contextMember, type RunManifest } from "./run-manifest.ts";
 
 /** Members of `identity` that an engine may not report at each start. A missing value is no difference. */
@@ -19,8 +19,8 @@ const reportedByEngine: ReadonlySet<string> = new Set([
 export function requireSameRun(name: string, stored: RunManifest, manifest: RunManifest): void {
   const configured = configurationDifferences(stored, manifest);
   if (configured.length > 0) {
-    const isGrowth = configured.some((each) => each.name === tasksMember);
-    const growth = isGrowth ? " (tasks may only be added after those of the run)" : "";
+    const isOfTasks = configured.some((each) => each.name === tasksMember);
+    const growth = isOfTasks ? ` (${growthRule(stored)})` : "";
     throw new UsageError(
       `Cannot resume ${name}: ${listed(configured)}; start with the same settings${growth} or choose another --out`,
     );
@@ -29,6 +29,13 @@ export function requireSameRun(name: string, stored: RunManifest, manifest: RunM
   if (identity !== undefined && stored.identity !== undefined) {
     requireSameIdentity(name, { stored, manifest }, differences(stored.identity, identity));
   }
+}
+
+/** Returns the rule for other tasks in words. Without a list of tasks, more of them would change the seeds of the others. */
+function growthRule(stored: RunManifest): string {
+  return listsTasks(stored)
+    ? "tasks may only be added after those of the run"
+    : "only a run without epochs may get more tasks";
 }
 
 /** True if both manifests have the same configuration and identity. */

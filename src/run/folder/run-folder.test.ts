@@ -715,6 +715,19 @@ describe("RunFolder and its manifest", () => {
       );
     });
 
+    test("refuses more tasks of a run that draws them", async () => {
+      const open = { ...planned("0-1", []), found: { plan: { isOpen: true } } };
+      const draws = path.join(dir, "draws");
+      {
+        await using folder = await RunFolder.open(draws, open, { retryFailed: false });
+        await folder.writeEpisode(testEpisode(0));
+      }
+      const more = { ...planned("0-2", []), found: open.found };
+      await expect(RunFolder.open(draws, more, { retryFailed: false })).rejects.toThrow(
+        "start with the same settings (only a run without epochs may get more tasks) or choose",
+      );
+    });
+
     test("refuses fewer tasks also if run.json is lost", async () => {
       {
         await using grown = await openWith("0-3", [0, 1, 2, 3]);

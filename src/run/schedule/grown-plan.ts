@@ -17,6 +17,11 @@ export function continuesPlan(
   return was.every((task, index) => task === is[index]);
 }
 
+/** True if a run's plan lists its tasks. A run with epochs draws them while it is played. */
+export function listsTasks(manifest: Pick<RunManifest, "found">): boolean {
+  return tasksIn(planOf(manifest)) !== undefined;
+}
+
 /** Returns the manifest of a run with the tasks of a later start, which continue its plan. */
 export function withTasksOf<Manifest extends RunManifest>(
   stored: Manifest,

@@ -1,7 +1,6 @@
 import { RolloutError } from "../../errors.ts";
 import type { Party } from "../../errors.ts";
 import { type Clock, createClock } from "../../async/clock.ts";
-import { withDeadline } from "../../async/deadline.ts";
 import { createCallQueue } from "./call-queue.ts";
 import type { BudgetMeter, ChatBudget, ChatPrices, ChatSpending } from "./chat-budget.ts";
 import { createBudgetMeter } from "./chat-budget.ts";
@@ -118,7 +117,7 @@ function meteredChatModel(source: ChatSource, options: ChatCallOptions): Metered
       try {
         // A call keeps its place in the queue during a pause, so that an overloaded server receives
         // fewer requests.
-        return await queue.run(() => completeInTime(call), { signal });
+        return await queue.run(() => completeWithRetries(call), { signal });
       } catch (error) {
         throw error instanceof ChatFailure ? toRolloutError(error) : error;
       }
@@ -139,28 +138,12 @@ interface ChatCall extends ChatRetryOptions {
   readonly timeoutMs: number;
 }
 
-/**
- * Stops waiting after the deadline even if the model ignores its signal, so that the next call can
- * start.
- */
-async function completeInTime(call: ChatCall): Promise<ChatReply> {
-  const { timeoutMs: ms, clock, signal } = call;
-  return await withDeadline((inner) => completeWithRetries({ ...call, signal: inner }), {
-    ms,
-    signal,
-    clock,
-    onLate: () => {
-      throw new ChatFailure("timeout", `no reply within ${ms} ms`, { retryable: true });
-    },
-  });
-}
-
 async function completeWithRetries(call: ChatCall): Promise<ChatReply> {
   let inputTokenCount = 0;
   let outputTokenCount = 0;
   let costUsd: number | undefined;
-  return await retryChatCall(async () => {
-    const { text, instead, finishReason, usage } = await attempt(call);
+  return await retryChatCall(async (signal) => {
+    const { text, instead, finishReason, usage } = await attempt({ ...call, signal });
     const price = call.meter.add(usage);
     inputTokenCount += usage?.inputTokenCount ?? 0;
     outputTokenCount += usage?.outputTokenCount ?? 0;
