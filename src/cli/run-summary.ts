@@ -1,6 +1,7 @@
 import path from "node:path";
 import type { RunFolder } from "../run/folder/run-folder.ts";
 import type { RunResult } from "../run/run-rollouts.ts";
+import { shellWord } from "../text/shell-word.ts";
 import { formatBytes } from "../text/format-bytes.ts";
 import type { UserSpending } from "../user/user.ts";
 import { programName } from "./own-command.ts";
@@ -80,7 +81,7 @@ export function printRunSummary(
 
 /** Names the command that people need after a run. Empty after one that has not finished, which says so itself. */
 export function nextStep(end: RunResult["end"], { name }: Pick<RunFolder, "name">): string {
-  return end === "finished" ? `\nNext, look at it: ${programName} view ${name}\n` : "";
+  return end === "finished" ? `\nNext, look at it: ${programName} view ${shellWord(name)}\n` : "";
 }
 
 /**

@@ -17,8 +17,9 @@ export function toRunScope(
   const split = named ?? defaultSplit(environment);
   const size = Object.hasOwn(environment.splits, split) ? environment.splits[split] : undefined;
   if (size === undefined) {
+    const known = expectedName(split, Object.keys(environment.splits));
     throw new UsageError(
-      `Cannot find split "${split}" of ${environment.name}: ${expectedName(split, Object.keys(environment.splits))}`,
+      `Cannot find split "${split}" of ${environment.name}: ${known}; name one by the setting split`,
     );
   }
   const taskIndexes = parseTaskIndexes(tasks, { split, size });

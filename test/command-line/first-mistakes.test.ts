@@ -299,7 +299,7 @@ const mistakes: Readonly<Record<string, Mistake>> = {
   },
   "a split with a slip of the pen": {
     flags: { split: "trian" },
-    line: 'Cannot find split "trian" of storefront: did you mean train? (expected one of train, test)',
+    line: 'Cannot find split "trian" of storefront: did you mean train? (expected one of train, test); name one by the setting split',
   },
   "an engine whose package is missing": {
     command: [

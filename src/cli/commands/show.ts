@@ -49,7 +49,12 @@ export function defineShow(command: Command): void {
 async function show(dir: string, episode: string | undefined, flags: ShowFlags): Promise<void> {
   const run = await openStoredRun(dir, { onDamaged: noteDamaged });
   if (episode === undefined) {
-    for await (const line of listEpisodes(run, flags)) await writeOut(`${line}\n`);
+    let count = 0;
+    for await (const line of listEpisodes(run, flags)) {
+      count += 1;
+      await writeOut(`${line}\n`);
+    }
+    if (count === 0) writeError("no finished episode is listed\n");
     return;
   }
   const listFlag = (["failed", "filter", "sort"] as const).find(

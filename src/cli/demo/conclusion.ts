@@ -1,13 +1,14 @@
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { verifyRun } from "../../verify/verify-run.ts";
+import { shellWord } from "../../text/shell-word.ts";
 import { programName } from "../own-command.ts";
 
 /** Returns the last message of a demonstration: how to view the run. */
 export function viewHint(out: string): string {
   return (
     "Look at it in the browser: why each conversation earned what it did, and which tokens are trained:\n\n" +
-    `  ${programName} view ${out}\n`
+    `  ${programName} view ${shellWord(out)}\n`
   );
 }
 

@@ -49,7 +49,7 @@ test("a filter warns of many groups in a row without a spread", () => {
     play(1);
     expect(warn.mock.calls).toEqual([
       [
-        "32 groups in a row are left out because their rewards do not differ (the last one, lamps/train/4: " +
+        "32 groups in a row are left out because their rewards differ too little (the last one, lamps/train/4: " +
           "rewards 0, 0). Nothing can be trained until they do: choose easier or harder tasks, more samples, or a " +
           "reward for partial success",
       ],

@@ -55,7 +55,7 @@ function describeNoSpread(
 ): string {
   const last = scored.length === 0 ? "no attempt has a reward" : `rewards ${scored.join(", ")}`;
   return (
-    `${count} groups in a row are left out because their rewards do not differ (the last one, ${groupId}: ${last}). ` +
+    `${count} groups in a row are left out because their rewards differ too little (the last one, ${groupId}: ${last}). ` +
     "Nothing can be trained until they do: choose easier or harder tasks, more samples, or a reward for partial success"
   );
 }
