@@ -197,7 +197,7 @@ describe("turnwright rollout --engine reference", () => {
       "http://127.0.0.1:9",
     ]);
     expect(stderr).toBe(
-      "turnwright: Cannot use --url with --engine reference: it belongs to sglang, vllm, llama-cpp\n",
+      "turnwright: Cannot use --url with --engine reference: it belongs to sglang, vllm, llama-cpp, chat\n",
     );
     expect(status).toBe(2);
   });
