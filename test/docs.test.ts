@@ -485,6 +485,8 @@ describe("examples", () => {
       const episodes: Episode[] = [];
       const options = { ...settings, maxTurns: 1, out: dir };
       for await (const group of rollout(options)) episodes.push(...group.episodes);
+      // Groups come in the order in which they end.
+      episodes.sort((one, other) => one.taskIndex - other.taskIndex);
       const scores = episodes.map(({ reward, success, rewardDetails }) => [
         reward,
         success,

@@ -77,6 +77,8 @@ function rollout(
 ): Promise<CliResult> {
   return callCli([
     "rollout",
+    "--split",
+    "test",
     ...engine,
     "--url",
     address,
