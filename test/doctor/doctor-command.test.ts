@@ -21,7 +21,9 @@ beforeAll(async () => {
   const model = path.join(root, "models/storefront-2m");
   const engine = ["--engine", "reference", "--threads", "1", "--model", model];
   const scope = ["--env", "storefront", "--user", "scripted", "--tasks", "0-1", "--samples", "1"];
-  const flags = [...engine, ...scope, "--max-turns", "4", "--quiet", "--out", run];
+  // The same turns each time, with calls among them.
+  const draw = ["--split", "test", "--sampling-seed", "7"];
+  const flags = [...engine, ...scope, ...draw, "--max-turns", "4", "--quiet", "--out", run];
   const { status, stderr } = await callCli(["rollout", ...flags]);
   expect(status, stderr).toBe(0);
   rows = await readSamples(run);
