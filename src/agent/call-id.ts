@@ -22,6 +22,7 @@ export function keepCallIds(
   const taken = new Set<string>();
   return given.map((id, index) => {
     let chosen = id ?? callId(turnIndex, index);
+    // An id may repeat, or be a copy of a generated one.
     for (let place = index; taken.has(chosen); place += given.length) {
       chosen = callId(turnIndex, place);
     }
@@ -45,18 +46,6 @@ export function chooseCallIds(
 ): readonly string[] {
   // Fast path for the most common turn.
   if (written.length === 1 && written[0] === undefined) return [callId(turnIndex, 0)];
-  const taken = new Set<string>();
-  return written.map((id, index) => {
-    let chosen = callId(turnIndex, index);
-    if (id !== undefined && writtenId.test(id) && !taken.has(id)) {
-      chosen = id;
-    } else {
-      // A policy may copy one of the generated ids.
-      for (let place = index + written.length; taken.has(chosen); place += written.length) {
-        chosen = callId(turnIndex, place);
-      }
-    }
-    taken.add(chosen);
-    return chosen;
-  });
+  const usable = written.map((id) => (id !== undefined && writtenId.test(id) ? id : undefined));
+  return keepCallIds(usable, turnIndex);
 }

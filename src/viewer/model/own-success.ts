@@ -7,8 +7,8 @@ interface Scored {
 }
 
 /**
- * Returns the verdict on a scored episode by the threshold, or else by its environment. `undefined` if there is none of
- * both, or no score: then only the reward 1 is a success.
+ * Returns the verdict on a scored episode by the threshold, or else by its environment. `undefined` without a score, and
+ * if neither decides: then only the reward 1 is a success.
  *
  * @param threshold - The lowest reward of a success.
  */
