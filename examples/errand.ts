@@ -2,7 +2,7 @@ import { createSeededRandom, defineEnvironment, refuse, type User } from "turnwr
 import { noSpending } from "turnwright/user";
 import { z } from "zod";
 
-/** A task: somebody buys pears. */
+/** A task: the user buys pears. */
 export interface Errand {
   readonly instruction: string;
   readonly count: number;

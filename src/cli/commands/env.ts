@@ -12,7 +12,7 @@ import { mySettings } from "../environment/me/my-settings.ts";
 import { addSettings, givenSettings } from "../option.ts";
 import { answerJsonLines, toLinesInput } from "../json-lines.ts";
 import { addEnvImportCommands } from "./env-import.ts";
-import { writeError, writeOut } from "../write-out.ts";
+import { writeError, writeOut, writeResult } from "../write-out.ts";
 
 interface EnvFlags extends EnvironmentFlags {
   readonly in?: string;
@@ -183,7 +183,6 @@ async function listEnvironments(named: readonly string[], flags: ListFlags): Pro
       tools: tools.map((tool) => tool.name),
       source,
     };
-    if (flags.json === true || !process.stdout.isTTY) await writeOut(`${JSON.stringify(listed)}\n`);
-    else await writeOut(`${listedText(listed, terminalStyle)}\n`);
+    await writeResult(listed, { json: flags.json, text: () => listedText(listed, terminalStyle) });
   }
 }

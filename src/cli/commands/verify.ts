@@ -27,7 +27,7 @@ import {
 } from "../export-flags.ts";
 import { terminalStyle } from "../../report/text-style.ts";
 import { verificationText, type Verification } from "../verify/verification-text.ts";
-import { writeOut } from "../write-out.ts";
+import { writeResult } from "../write-out.ts";
 
 interface VerifyFlags extends Readonly<Record<string, unknown>>, TeacherFlags {
   readonly json?: true;
@@ -123,8 +123,7 @@ async function verify(paths: readonly string[], flags: VerifyFlags): Promise<voi
 
 /** Prints a result: for people on a terminal, and for programs elsewhere. */
 async function print(result: Verification, { json }: Pick<VerifyFlags, "json">): Promise<void> {
-  if (json === true || !process.stdout.isTTY) await writeOut(`${JSON.stringify(result)}\n`);
-  else await writeOut(`${verificationText(result, terminalStyle)}\n`);
+  await writeResult(result, { json, text: () => verificationText(result, terminalStyle) });
 }
 
 /** Checks one file, and says which checks need the complete run. */
