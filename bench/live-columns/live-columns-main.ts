@@ -5,9 +5,11 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { createToolCallingAgent } from "../../src/agent/tool-calling-agent.ts";
 import { toolUsePolicies } from "../../src/agent/tool-use-policy.ts";
-import { createColumnPart } from "../../src/columns/column-part.ts";
+import type { ColumnPart } from "../../src/columns/column-part.ts";
 import { rowBytesOf, type ColumnSpecs } from "../../src/columns/column-specs.ts";
+import { hashInTurns } from "../../src/columns/hash-in-turns.ts";
 import type { Engine } from "../../src/engine/engine.ts";
+import { joinChunks } from "../../src/engine/http/reply-columns.ts";
 import { defineEnvironment } from "../../src/environment/define-environment.ts";
 import { defaultLimits } from "../../src/episode/limits.ts";
 import { RunFolder } from "../../src/run/folder/run-folder.ts";
@@ -52,19 +54,20 @@ const engine: Engine = {
   kind: "instant",
   async generate({ columns: asked, promptIds, requestId }) {
     await sleep(200 + Math.random() * 200);
-    const part = (knownRows: number) => {
+    /** Copies and hashes the rows in turns, as the engines with a server do. */
+    const createPart = async (knownRows: number): Promise<ColumnPart> => {
       const rows = promptIds.length + call.length - 1 - knownRows;
       const start = Math.floor(Math.random() * (inventedRows - rows)) * rowBytes;
-      // A copy, because a reply's bytes are its own.
-      const bytes = new Uint8Array(invented.subarray(start, start + rows * rowBytes));
-      return createColumnPart({ from: knownRows, rows, policyVersion: "1", bytes });
+      const bytes = await joinChunks([invented.subarray(start, start + rows * rowBytes)]);
+      const hash = await hashInTurns(bytes);
+      return { from: knownRows, rows, policyVersion: "1", size: bytes.length, hash, bytes };
     };
     return {
       outputIds: call,
       logprobs: call.map(() => -0.5),
       finish: { type: "stop" },
       pieces: [{ requestId, tokenCount: call.length, policyVersion: "1", finish: "stop" }],
-      ...(asked !== undefined && { columns: { routedExperts: [part(asked.knownRows)] } }),
+      ...(asked !== undefined && { columns: { routedExperts: [await createPart(asked.knownRows)] } }),
       discarded: [],
     };
   },
