@@ -1,5 +1,5 @@
 import type { Episode } from "../episode/episode.ts";
-import { engineFacts } from "../composition/describe-engine.ts";
+import { describeRun } from "../composition/describe-run.ts";
 import { RolloutError } from "../errors.ts";
 import { openLoadGate } from "../run/schedule/load-gate.ts";
 import { toPromptTime } from "../run/prompt-time.ts";
@@ -12,8 +12,6 @@ import { openPlan } from "../run/schedule/planned-run.ts";
 import { describePlan, sourceOf } from "../composition/config/run-epochs.ts";
 import { readScopeConfig } from "../composition/config/scope-config.ts";
 import { withoutUndefined } from "../values/without-undefined.ts";
-import { describeSettings } from "../composition/config/stored-settings.ts";
-import { readVersion } from "../composition/version.ts";
 import type { OpenParts } from "./open-parts.ts";
 import { openRolloutTeacher } from "./open-rollout-teacher.ts";
 import type { RolloutOptions } from "./rollout-options.ts";
@@ -90,26 +88,20 @@ async function openFolder(
   { signal, source }: RolloutOptions,
 ): Promise<RunFolder> {
   const { plan, setup, values, engine, conduct, redactor } = parts;
-  const { environment, promptTime, renderer } = setup;
-  // The split that a default chose is a part of the run, as if it had been named.
-  const named = source === undefined ? { ...values, split: plan.scope.split } : values;
-  const { configuration, settings } = describeSettings(named);
-  const scope = readScopeConfig(values);
-  const planned = describePlan(scope, { environment: environment.name, ...plan.scope });
-  const manifest = {
-    format: 1,
-    turnwright: await readVersion(),
-    configuration,
+  const { environment, promptTime, renderer, columns } = setup;
+  const planned = { environment: environment.name, ...plan.scope };
+  const described = await describeRun({
+    settings: values,
     identity: await parts.identity(),
-    found: {
-      ...engineFacts(engine, setup.columns),
-      ...(renderer && { template: renderer.card }),
-      plan: source === undefined ? planned : openPlan,
-      settings,
-      ...(renderer && { vocabularySize: renderer.codec.vocabularySize }),
-    },
-    ...(promptTime && { promptTime: toPromptTime(promptTime) }),
-  } as const;
+    engine,
+    columns,
+    renderer,
+    ...(source === undefined
+      ? { split: plan.scope.split, plan: describePlan(readScopeConfig(values), planned) }
+      : { plan: openPlan }),
+  });
+  const time = promptTime && { promptTime: toPromptTime(promptTime) };
+  const manifest = { ...described, ...time };
   const { retryFailed, record, format } = conduct;
   return await RunFolder.open(dir, redactor.clean(manifest), {
     retryFailed,

@@ -1,9 +1,7 @@
 import path from "node:path";
-import type { ColumnSpecs } from "../columns/column-specs.ts";
 import type { Engine, EngineDescription } from "../engine/engine.ts";
 import type { Environment } from "../environment/environment.ts";
 import type { EpisodeSetup } from "../episode/episode-setup.ts";
-import type { EpisodeLimits } from "../episode/limits.ts";
 import { requireOpenNames } from "../run/folder/open-names.ts";
 import { planRun, type RunPlan, type RunScope } from "../run/schedule/plan-run.ts";
 import { openPlan } from "../run/schedule/planned-run.ts";
@@ -13,7 +11,8 @@ import { withRecordedContext } from "../run/folder/run-manifest.ts";
 import { runRollouts, type RunOptions, type RunResult } from "../run/run-rollouts.ts";
 import type { Renderer } from "../renderer/renderer.ts";
 import { probeEngine, probeUser } from "./probe-chat.ts";
-import { describeEngine, engineFacts, requireRunColumns } from "./describe-engine.ts";
+import { describeEngine, requireRunColumns } from "./describe-engine.ts";
+import { describeRun } from "./describe-run.ts";
 import { isForeignAgent } from "./config/agent-config.ts";
 import { createAgent } from "./create-agent.ts";
 import { createEngine, type Variables } from "./create-engine.ts";
@@ -27,11 +26,9 @@ import type { RunConfig } from "./config/run-config.ts";
 import { describeIdentity } from "./run-identity.ts";
 import { requireVariables } from "./config/require-variables.ts";
 import { createRunRedactor } from "./run-secrets.ts";
-import { describeSettings } from "./config/stored-settings.ts";
 import { countOf } from "../text/count-of.ts";
 import { withoutUndefined } from "../values/without-undefined.ts";
 import type { Redactor } from "../secrets/redactor.ts";
-import { readVersion } from "./version.ts";
 
 /** Options for playing a run. */
 export type PlayOptions = Pick<
@@ -143,8 +140,16 @@ export async function createRun(config: RunConfig, around: RunSurroundings = {})
     const promptTime = new Date(now());
     const parts = { environment, user, engine, agent, sampling, limits, now, promptTime };
     const setup = { ...parts, ...withoutUndefined({ renderer, columns, play }) };
-    const facts = { environment, scope, renderer, engine: description, limits, columns };
-    const manifest = redactor.clean(await describeRun(config, facts));
+    const found = { environment, renderer, engine: description };
+    const described = await describeRun({
+      ...found,
+      settings: config.settings,
+      split: scope.split,
+      identity: await describeIdentity(config, { ...found, limits }),
+      plan: describePlan(config.scope, { environment: environment.name, ...scope }),
+      columns,
+    });
+    const manifest = redactor.clean(described);
     return {
       config,
       environment,
@@ -230,37 +235,6 @@ async function openAgent(
 function newFolder({ name }: Environment, now: () => number): string {
   const stamp = new Date(now()).toISOString().replaceAll(/[:.]/g, "-");
   return path.join("runs", `${name}-${stamp}`);
-}
-
-async function describeRun(
-  config: RunConfig,
-  parts: {
-    readonly environment: Environment;
-    readonly scope: RunScope;
-    readonly renderer: Renderer | undefined;
-    readonly engine: EngineDescription;
-    readonly limits: EpisodeLimits;
-    readonly columns: ColumnSpecs | undefined;
-  },
-): Promise<RunManifest & { readonly identity: Readonly<Record<string, string>> }> {
-  // The split that a default chose is a part of the run, as if it had been named.
-  const { split } = parts.scope;
-  const { configuration, settings } = describeSettings({ ...config.settings, split });
-  return {
-    format: 1,
-    turnwright: await readVersion(),
-    configuration,
-    identity: await describeIdentity(config, parts),
-    found: {
-      ...engineFacts(parts.engine, parts.columns),
-      ...(parts.renderer && {
-        template: parts.renderer.card,
-        vocabularySize: parts.renderer.codec.vocabularySize,
-      }),
-      plan: describePlan(config.scope, { environment: parts.environment.name, ...parts.scope }),
-      settings,
-    },
-  };
 }
 
 /** The number of tasks from which a run that plays all of them says so first. */
