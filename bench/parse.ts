@@ -2,9 +2,10 @@ import { listReasoningParsers } from "../packages/tool-parsers/src/reasoning/reg
 import { listToolCallParsers } from "../packages/tool-parsers/src/registry.ts";
 import type { Dialect, ToolCallParser } from "../packages/tool-parsers/src/tool-call-parser.ts";
 import { toolsFromOpenAi } from "../src/message.ts";
-import { toPyValue } from "../packages/python-values/src/value.ts";
+import { toPyValue, type PyDict } from "../packages/python-values/src/value.ts";
 import type { HostileText } from "../test/parser/hostile.ts";
 import { hostileReasoning, hostileTexts } from "../test/parser/hostile.ts";
+import { templateSamples } from "../test/parser/response-templates.ts";
 import { callSamples } from "../test/parser/samples.ts";
 import type { BenchFigure } from "./bench-figure.ts";
 import { median } from "./cpu-time.ts";
@@ -85,7 +86,9 @@ const prose = "The quick brown fox looks for tea. ".repeat(turnLength / 32);
 
 function toolCallSubject(parser: ToolCallParser, dialect: Dialect): Subject {
   const sampleOf = callSamples[parser.name]!;
-  const options = { tools, dialect };
+  // The sample of `response_template` has the form of this template.
+  const responseTemplate = toPyValue(templateSamples["beam"]!.template) as PyDict;
+  const options = { tools, dialect, responseTemplate };
   const query = prose.slice(0, turnLength / 2 - sampleOf("").length);
   // vLLM reads a call of the pythonic formats only if it is the complete turn.
   const isWhole = parser.name.includes("pythonic");
