@@ -8,8 +8,8 @@ import type { RowPair } from "./analysis/row-pair.ts";
 import { readPlainKinds, type KindReader } from "./analysis/token-kinds.ts";
 import { defaultThresholds, type Diagnosis, type Thresholds } from "./diagnosis.ts";
 import { pairRoutes } from "./pair-routes.ts";
-import { ProblemTally } from "./input/problem-tally.ts";
-import type { InputProblem, TrainerRow } from "./input/trainer-row.ts";
+import { inOrder, ProblemTally } from "./input/problem-tally.ts";
+import type { TrainerRow } from "./input/trainer-row.ts";
 import { nameOf, TrainerRows } from "./input/trainer-rows.ts";
 import type { RunFacts } from "./verdict/evidence.ts";
 import { judge } from "./verdict/judge.ts";
@@ -110,9 +110,4 @@ async function routesOf(
     problems.add("bad-routes", `${nameOf(row)}: ${error.message}`);
   }
   return undefined;
-}
-
-/** Sorts problems by the number of rows, largest first. */
-function inOrder(problems: readonly InputProblem[]): readonly InputProblem[] {
-  return problems.toSorted((one, other) => other.rowCount - one.rowCount);
 }
