@@ -203,7 +203,7 @@ test("the newest rows are diagnosed, and the window says how many it has dropped
 test("parameters set thresholds and the lag of unknown versions", async () => {
   const pair = simulatePair({ seed: 1, rowCount: 6, spread: 3, staleness: 0.6 });
   await using place = await openPlace(pair.rows);
-  const unknown = pair.trainer.map(({ policyVersion: _, ...row }) => row);
+  const unknown = pair.trainer.map(({ policyVersion: _version, ...row }) => row);
   await place.post(unknown.map(lineOf));
   expect((await place.ask()).verdict).toBe("unknown-lag");
   expect(Object.keys((await place.ask("?lag=0")).byLag)).toEqual(["0"]);
