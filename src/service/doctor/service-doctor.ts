@@ -4,7 +4,7 @@ import type {
   LiveDiagnosis,
   LiveDoctorSetup,
 } from "../../doctor/live/live-doctor.ts";
-import type { DoctorReply } from "../../doctor/live/thread/doctor-message.ts";
+import type { DoctorReply, DoctorRequest } from "../../doctor/live/thread/doctor-message.ts";
 import type { DoctorThread, StartDoctor } from "../../doctor/live/thread/start-doctor.ts";
 import { InvariantError } from "../../errors.ts";
 import { ServiceError } from "../service-error.ts";
@@ -35,6 +35,7 @@ export class ServiceDoctor implements AsyncDisposable {
   #lastKey = 0;
   #postCount = 0;
   #diagnosisCount = 0;
+  #isClosed = false;
 
   constructor(setup: LiveDoctorSetup, start: StartDoctor) {
     this.#setup = setup;
@@ -67,7 +68,7 @@ export class ServiceDoctor implements AsyncDisposable {
         thread.post({ type: "drop", key });
         throw error;
       }
-      return (await this.#call(key, () => thread.post({ type: "add", key }))) as AddedRows;
+      return (await this.#call(thread, { type: "add", key })) as AddedRows;
     } finally {
       this.#postCount -= 1;
     }
@@ -86,18 +87,18 @@ export class ServiceDoctor implements AsyncDisposable {
     this.#diagnosisCount += 1;
     try {
       const thread = this.#running();
-      const key = this.#nextKey();
-      const post = (): void => thread.post({ type: "diagnose", key, options });
-      return (await this.#call(key, post)) as LiveDiagnosis;
+      const call = { type: "diagnose", key: this.#nextKey(), options } as const;
+      return (await this.#call(thread, call)) as LiveDiagnosis;
     } finally {
       this.#diagnosisCount -= 1;
     }
   }
 
   #running(): DoctorThread {
+    if (this.#isClosed) throw new ServiceError("stopping", "The service is stopping");
     this.#thread ??= this.#start(this.#setup, {
       onReply: (reply) => this.#settle(reply),
-      onLost: (cause) => this.#lose(cause),
+      onLost: (cause) => this.#lose(lost(cause)),
     });
     return this.#thread;
   }
@@ -107,10 +108,12 @@ export class ServiceDoctor implements AsyncDisposable {
     return this.#lastKey;
   }
 
-  async #call(key: number, post: () => void): Promise<AddedRows | LiveDiagnosis> {
+  async #call(thread: DoctorThread, request: DoctorRequest): Promise<AddedRows | LiveDiagnosis> {
+    // It may have ended while the post was received.
+    if (this.#thread !== thread) throw lost(new Error("it ended while the post was received"));
     return await new Promise((resolve, reject) => {
-      this.#pending.set(key, { resolve, reject });
-      post();
+      this.#pending.set(request.key, { resolve, reject });
+      thread.post(request);
     });
   }
 
@@ -126,17 +129,20 @@ export class ServiceDoctor implements AsyncDisposable {
   }
 
   /** The next call starts another thread, without rows. */
-  #lose(cause: Error): void {
+  #lose(error: Error): void {
     this.#thread = undefined;
-    const message = `The doctor has ended, and its rows are lost; post fewer rows at once: ${cause.message}`;
-    for (const { reject } of this.#pending.values()) {
-      reject(new ServiceError("internal", message, { cause }));
-    }
+    for (const { reject } of this.#pending.values()) reject(error);
     this.#pending.clear();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosed = true;
     await this.#thread?.close();
-    this.#lose(new Error("the service is stopping"));
+    this.#lose(new ServiceError("stopping", "The service is stopping"));
   }
+}
+
+function lost(cause: Error): ServiceError {
+  const message = `The doctor has ended, and its rows are lost: ${cause.message}; post fewer rows at once`;
+  return new ServiceError("internal", message, { cause });
 }
