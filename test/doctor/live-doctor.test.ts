@@ -198,6 +198,10 @@ test("the newest rows are diagnosed, and the window says how many it has dropped
   const { verdict, window, counts } = await place.ask();
   expect([verdict, counts.rowCount]).toEqual(["healthy", 6]);
   expect(window).toEqual({ rowCount: 6, droppedRowCount: 3, tokenLimit });
+  // A post with more rows than fit leaves its last ones alone.
+  await place.post(trainer.map(lineOf));
+  const { window: last } = await place.ask();
+  expect(last).toEqual({ rowCount: 6, droppedRowCount: 12, tokenLimit });
 });
 
 test("parameters set thresholds and the lag of unknown versions", async () => {

@@ -59,10 +59,15 @@ export class RowWindow {
     }
   }
 
-  /** Adds the rows of another window. */
+  /** Adds the rows of another window, which are newer. */
   addAll(other: RowWindow): void {
+    if (other.#droppedCount > 0) {
+      // Rows of this window are older than those that the other one has dropped.
+      this.#droppedCount += other.#droppedCount + this.#rows.size;
+      this.#rows.clear();
+      this.#size = 0;
+    }
     for (const row of other.#rows.values()) this.add(row);
-    this.#droppedCount += other.#droppedCount;
   }
 
   #remove(key: string): void {
