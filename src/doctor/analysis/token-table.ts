@@ -47,11 +47,15 @@ export class TokenTable {
    *
    * @param change - Columns that replace those of the other table.
    */
-  append(other: TokenTable, change: Readonly<Partial<Record<(typeof columnNames)[number], Float64Array>>>): void {
+  append(
+    other: TokenTable,
+    change: Readonly<Partial<Record<(typeof columnNames)[number], Float64Array>>>,
+  ): void {
     for (const name of columnNames) {
       this.#columns[name].append(change[name] ?? other.column(name));
     }
-    for (const [index, list] of this.#trainer.entries()) list.append(other.trainerAt(shifts[index]!));
+    for (const [index, list] of this.#trainer.entries())
+      list.append(other.trainerAt(shifts[index]!));
   }
 
   column(name: (typeof columnNames)[number]): Float64Array {

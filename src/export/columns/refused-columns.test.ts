@@ -204,7 +204,7 @@ test("a kill between the names of arrays and rows leaves no rows with the arrays
     (await readdir(dir)).filter((name) => !name.endsWith(".next")).toSorted();
   expect(await names()).toEqual(["rows", "rows.arrays"]);
   const before = await readFile(`${file}.arrays`);
-  const { rename: realRename } = diskFiles;
+  const realRename = diskFiles.rename.bind(diskFiles);
   const rename = vi.spyOn(diskFiles, "rename");
   const kill = async (): Promise<never> => await Promise.reject(new Error("killed"));
   rename.mockImplementationOnce(kill);
