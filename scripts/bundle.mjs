@@ -43,6 +43,7 @@ function findEntries(root) {
   const programs = [
     "src/cli/main",
     "src/cli/run-command-line",
+    "src/doctor/live/thread/worker",
     "src/engine/reference/thread/worker",
     "src/queue/local/worker-process",
     "src/testing/protocol-servers/test-server-main",

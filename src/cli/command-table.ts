@@ -215,8 +215,11 @@ export const commandTable: readonly CommandEntry[] = [
     name: "doctor",
     summary: "find the cause of a mismatch between the trainer's logprobs and the engine's",
     group: "Train:",
-    examples: ["turnwright doctor runs/first --trainer-logprobs trainer.jsonl"],
-    arguments: [run],
+    examples: [
+      "turnwright doctor runs/first --trainer-logprobs trainer.jsonl",
+      "turnwright doctor --url http://127.0.0.1:8799",
+    ],
+    arguments: [["[run]", "a run's folder"]],
     load: async () => (await import("./commands/doctor.ts")).defineDoctor,
   },
   {

@@ -210,3 +210,25 @@ test("finds each pair of equal experts among eight", async () => {
     }
   }
 });
+
+test("with eight experts a token, ids are held against every number of experts", () => {
+  for (let expertCount = 9; expertCount <= 256; expertCount++) {
+    const shape8 = { layerCount: 1, perToken: 8, expertCount };
+    const wanted8 = { specs: { routedExperts: shape8 }, knownRows: 0, promptLength: 2 };
+    // The first row shows that the layer has experts. The second takes the fast way.
+    const problemOf = (place: number, id: number) => {
+      const row = [0, 1, 2, 3, 4, 5, 6, 7];
+      const changed = row.with(place, id);
+      const parts = { routedExperts: routes([row, changed], 0) };
+      return findColumnProblem(parts, { ...wanted8, sampledIds: [7], vocabularySize: 10 });
+    };
+    for (let place = 0; place < 8; place++) {
+      expect(problemOf(place, expertCount - 1)).toBeUndefined();
+      for (const id of [expertCount, 255]) {
+        if (id < expertCount || id > 255) continue;
+        const found = problemOf(place, id)!;
+        expect(found.expected).toBe(`ids of experts, 0 to ${expertCount - 1}`);
+      }
+    }
+  }
+});

@@ -61,13 +61,14 @@ function findWrongRow(
 ): number {
   let place = row * layerCount * perToken;
   let stamp = row * layerCount;
+  const bound = boundOf(expertCount);
   for (; row < end; row++) {
     for (let layer = 0; layer < layerCount; layer++) {
       stamp++;
       if (words !== undefined && layers[layer] === mixtureLayer) {
         const first = words[place / 4]!;
         const second = words[place / 4 + 1]!;
-        if (highest(first | second) < expertCount && areDifferent(first, second)) {
+        if (areBelow(first, second, bound) && areDifferent(first, second)) {
           place += perToken;
           continue;
         }
@@ -101,10 +102,25 @@ function toWords(bytes: Uint8Array, shape: ExpertShape): Int32Array | undefined 
   return new Int32Array(buffer, byteOffset, length / 4);
 }
 
-/** Returns the bits of a word's four bytes together: at least the largest of them. */
-function highest(word: number): number {
-  const half = word | (word >>> 16);
-  return (half | (half >>> 8)) & 0xff;
+/** A number of experts, as `areBelow()` compares with it. */
+interface Bound {
+  /** True up to 128 experts: an id with the highest bit is none. */
+  readonly isLow: boolean;
+  /** In each byte, the number that lifts the lower bits of the first invalid id to the highest bit. */
+  readonly lift: number;
+}
+
+function boundOf(expertCount: number): Bound {
+  const isLow = expertCount <= 128;
+  return { isLow, lift: Math.imul(isLow ? 128 - expertCount : 256 - expertCount, 0x01010101) };
+}
+
+/** True if the eight bytes of two words are below the bound. No byte carries into the next: 127 + 127 fits. */
+function areBelow(a: number, b: number, { isLow, lift }: Bound): boolean {
+  const liftedA = ((a & 0x7f7f7f7f) + lift) | 0;
+  const liftedB = ((b & 0x7f7f7f7f) + lift) | 0;
+  const above = isLow ? liftedA | a | liftedB | b : (liftedA & a) | (liftedB & b);
+  return (above & 0x80808080) === 0;
 }
 
 /**

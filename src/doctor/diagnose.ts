@@ -3,12 +3,13 @@ import type { ExpertShape } from "../columns/column-specs.ts";
 import { UsageError } from "../errors.ts";
 import type { Sample } from "../trajectory/sample.ts";
 import { MismatchTally } from "./analysis/mismatch-tally.ts";
+import { examineRow } from "./analysis/row-evidence.ts";
 import type { RowPair } from "./analysis/row-pair.ts";
 import { readPlainKinds, type KindReader } from "./analysis/token-kinds.ts";
 import { defaultThresholds, type Diagnosis, type Thresholds } from "./diagnosis.ts";
-import { readEngineRoutes } from "./engine-routes.ts";
-import { ProblemTally } from "./input/problem-tally.ts";
-import type { InputProblem, TrainerRow } from "./input/trainer-row.ts";
+import { pairRoutes } from "./pair-routes.ts";
+import { inOrder, ProblemTally } from "./input/problem-tally.ts";
+import type { TrainerRow } from "./input/trainer-row.ts";
 import { nameOf, TrainerRows } from "./input/trainer-rows.ts";
 import type { RunFacts } from "./verdict/evidence.ts";
 import { judge } from "./verdict/judge.ts";
@@ -56,12 +57,8 @@ export async function diagnose(
       problems.add("wrong-length", `${nameOf(row)}: ${counts}`);
     } else {
       const routes = await routesOf(row, own, { options, problems, hasRoutes });
-      await tally.add({
-        row,
-        trainer: own,
-        kinds: await kinds(row),
-        ...(routes !== undefined && { routes }),
-      });
+      const pair = { row, trainer: own, kinds: await kinds(row), routes };
+      tally.add(await examineRow(pair));
     }
   }
   for (const row of given.rows()) if (!known.has(row)) problems.add("unknown-row", nameOf(row));
@@ -103,25 +100,14 @@ async function routesOf(
     if (hasRoutes) problems.add("missing-routes", nameOf(row), needed);
     return undefined;
   }
-  const { shape, source } = options.routes;
   try {
-    const trainer = typeof routedExperts === "function" ? await routedExperts() : routedExperts;
-    const { layerCount, perToken } = trainer;
-    if (layerCount === shape.layerCount && perToken === shape.perToken) {
-      const missing = needed - trainer.rows;
-      if (missing > 0) problems.add("missing-routes", nameOf(row), missing);
-      return { engine: await readEngineRoutes(parts, shape, source), trainer };
-    }
-    const sizes = `${layerCount} x ${perToken} ids a token, the run has ${shape.layerCount} x ${shape.perToken}`;
-    problems.add("bad-routes", `${nameOf(row)}: ${sizes}`);
+    const routes = await pairRoutes(parts, routedExperts, options.routes);
+    const missing = needed - routes.trainer.rows;
+    if (missing > 0) problems.add("missing-routes", nameOf(row), missing);
+    return routes;
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
     problems.add("bad-routes", `${nameOf(row)}: ${error.message}`);
   }
   return undefined;
-}
-
-/** Sorts problems by the number of rows, largest first. */
-function inOrder(problems: readonly InputProblem[]): readonly InputProblem[] {
-  return problems.toSorted((one, other) => other.rowCount - one.rowCount);
 }

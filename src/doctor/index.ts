@@ -11,6 +11,7 @@ export type { ExaminedRow } from "./analysis/row-pair.ts";
 export { createKindReader, type KindReader, type RunParsers } from "./analysis/token-kinds.ts";
 export { diagnose, type DiagnoseOptions } from "./diagnose.ts";
 export { diagnoseRun, type DiagnoseRunOptions } from "./diagnose-run.ts";
+export type { LiveDiagnosis, LiveWindow } from "./live/live-doctor.ts";
 export {
   defaultThresholds,
   type Cause,

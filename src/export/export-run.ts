@@ -128,7 +128,7 @@ export async function exportRun(
       }
       if (counts.records > before) counts.groups += 1;
     }
-    await arrays?.finish();
+    await arrays?.finish(file);
     if (!hasFile && file !== undefined) await removeArrays(file);
     byteCount = arrays?.byteCount;
   }

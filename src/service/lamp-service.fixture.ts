@@ -1,4 +1,5 @@
 import type { ColumnSpecs } from "../columns/index.ts";
+import { startDoctorHere } from "../doctor/live/thread/start-doctor.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Environment } from "../environment/environment.ts";
 import { preparedEngine, says } from "../episode/lamp-episode.fixture.ts";
@@ -56,6 +57,7 @@ export async function openLamps(
     attempts: 1,
     maxQueued: 1000,
     lock: { machine: fakeMachine({ pid }) },
+    doctor: { start: startDoctorHere },
     ...options,
   });
 }

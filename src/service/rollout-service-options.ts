@@ -8,6 +8,7 @@ import type { RecordPolicy } from "../run/recording/read-recording.ts";
 import type { RunManifest } from "../run/folder/run-folder.ts";
 import type { LockOptions } from "../run/disk/lock-options.ts";
 import type { StartRunOptions } from "../run/start-run-options.ts";
+import type { StartDoctor } from "../doctor/live/thread/start-doctor.ts";
 import type { Takers } from "./batch-taker.ts";
 import type { RemoteSampling } from "./policy-control.ts";
 import type { WeightControl } from "./policy-weights.ts";
@@ -28,6 +29,8 @@ export interface RolloutServiceOptions {
   readonly record?: RecordPolicy;
   /** True to keep the side columns of acknowledged groups. Default false: their files are removed. */
   readonly keepsColumns?: boolean;
+  /** The live diagnosis of a trainer's logprobs. Default: a thread with 262,144 tokens. */
+  readonly doctor?: DoctorOptions;
   readonly redactor?: Redactor;
   /** Changes the engine's weights. Absent if the engine cannot load weights. */
   readonly weights?: WeightControl;
@@ -50,6 +53,14 @@ export interface RolloutServiceOptions {
    * follow from the start. Default: this process plays the attempts.
    */
   readonly openRemote?: (policy: KnownPolicy) => Promise<RemotePlayers>;
+}
+
+/** The options of the live diagnosis. */
+export interface DoctorOptions {
+  /** Maximum number of trained tokens of the newest rows that it is of. */
+  readonly tokenLimit?: number;
+  /** Starts its thread. Default: a worker thread. */
+  readonly start?: StartDoctor;
 }
 
 /** The workers of a queue, which play the attempts of batches. */

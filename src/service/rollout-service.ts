@@ -9,6 +9,8 @@ import { batchFolder } from "./batch-conduct.ts";
 import { BatchIntake } from "./batch-intake.ts";
 import type { BatchRequest } from "./batch-request.ts";
 import type { BatchStatus } from "./batch.ts";
+import { startDoctorThread } from "../doctor/live/thread/start-doctor.ts";
+import { defaultDoctorTokens, ServiceDoctor } from "./doctor/service-doctor.ts";
 import { GroupStore } from "./group-store.ts";
 import { PolicyControl } from "./policy-control.ts";
 import { policyAtStart, readPolicyMemory } from "./policy-memory.ts";
@@ -33,6 +35,7 @@ export class RolloutService implements AsyncDisposable {
   readonly groups: GroupStore;
   readonly trainerGroups: TrainerGroups;
   readonly columns: ServiceColumns;
+  readonly doctor: ServiceDoctor;
   readonly #options: RolloutServiceOptions;
   readonly #lock: RunLock;
   readonly #remote: RemotePlayers | undefined;
@@ -86,6 +89,8 @@ export class RolloutService implements AsyncDisposable {
       groups,
       keepsAll: options.keepsColumns ?? false,
     });
+    const { tokenLimit = defaultDoctorTokens, start = startDoctorThread } = options.doctor ?? {};
+    this.doctor = new ServiceDoctor({ runs: path.join(options.dir, "batches"), tokenLimit }, start);
     const { columns } = this;
     const places = this.#places;
     const parts = { options, policy, remote, places, groups, columns, journal, stopped };
@@ -305,6 +310,7 @@ export class RolloutService implements AsyncDisposable {
     await using _journal = this.#memory.journal;
     await using _places = this.#places;
     await using _columns = this.columns;
+    await using _doctor = this.doctor;
     this.stop();
     await this.#intake.rest();
     await this.#remote?.[Symbol.asyncDispose]();

@@ -1,5 +1,6 @@
 import { requireIds } from "../composition/config/chat-config.ts";
 import { UsageError } from "../errors.ts";
+import { defaultDoctorTokens } from "./doctor/service-doctor.ts";
 import { engineAddress } from "./engine-address.ts";
 import { queueSettings, readQueueConfig, type QueueConfig } from "../queue/queue-settings.ts";
 import { readRunConfig, runSettings, type RunConfig } from "../composition/config/run-config.ts";
@@ -72,6 +73,14 @@ const ownSettings = [
     help: "keep the side columns of acknowledged groups (default: free their space)",
     operational: true,
   },
+  {
+    name: "doctor-tokens",
+    kind: count(1),
+    value: "n",
+    help: "trained tokens of the newest rows that the live diagnosis is of; each takes about 100 bytes",
+    default: defaultDoctorTokens,
+    operational: true,
+  },
 ] as const satisfies readonly Setting[];
 
 /** Settings that a service refuses: each batch sets them itself, or a service cannot use them. */
@@ -108,6 +117,8 @@ export interface ServiceConfig {
   readonly maxQueued: number;
   /** True to keep the side columns of acknowledged groups. */
   readonly keepsColumns: boolean;
+  /** Number of trained tokens of the newest rows that the live diagnosis is of. */
+  readonly doctorTokens: number;
   /** Addresses of engines that batches may name, as `engineAddress()` writes them. */
   readonly batchEngines: readonly string[];
   /** The agent-lightning server that supplies rollouts. Absent if none is configured. */
@@ -148,8 +159,9 @@ export function readServiceConfig(settings: GivenSettings): ServiceConfig {
     url === undefined ? undefined : { url, ...(keyEnv !== undefined && { keyEnv }) };
   const batchEngines = readBatchEngines(values["batch-engine"] ?? [], { run, queue });
   const optional = withoutUndefined({ tokenEnv, agentLightning, queue });
-  const keepsColumns = values["keep-columns"] === true;
-  return { run, dir, host, port, maxQueued, keepsColumns, batchEngines, ...optional };
+  const { "keep-columns": keepsColumns = false, "doctor-tokens": doctorTokens } = values;
+  const required = { run, dir, host, port, maxQueued, keepsColumns, doctorTokens, batchEngines };
+  return { ...required, ...optional };
 }
 
 function readBatchEngines(

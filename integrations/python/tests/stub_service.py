@@ -141,7 +141,9 @@ class Handler(BaseHTTPRequestHandler):
 
     def handle_call(self):
         service, url = self.server, urlsplit(self.path)
-        body = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))) or b"{}")
+        content = self.rfile.read(int(self.headers.get("Content-Length", 0))) or b"{}"
+        is_lines = self.headers.get("Content-Type") == "application/x-ndjson"
+        body = [json.loads(line) for line in content.splitlines()] if is_lines else json.loads(content)
         service.calls.append((self.command, self.path, body))
         if service.token is not None and self.headers.get("Authorization") != f"Bearer {service.token}":
             return self.refuse(401, "unauthorized")
@@ -211,6 +213,11 @@ class Handler(BaseHTTPRequestHandler):
         if parts == ["health"]:
             columns = {} if service.column_specs is None else {"columns": service.column_specs}
             return self.answer(200, {"state": service.state, "policyVersion": service.policy and service.policy[0], **columns})
+        if parts == ["trainer-logprobs"]:
+            return self.answer(200, {"rows": len(body), "trainedTokens": 0})
+        if parts == ["doctor"]:
+            counts = {"rowCount": len([path for _, path, _ in service.calls if path == "/v1/trainer-logprobs"]) + 1}
+            return self.answer(200, {"verdict": "shifted", "text": "by one", "hasFinding": True, "counts": counts})
         if parts[0] == "columns" and len(parts) == 2:
             return self.send_part(service.column_parts.get(parts[1]), fault)
         return self.refuse(404, "not-found")

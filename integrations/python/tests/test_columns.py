@@ -109,6 +109,22 @@ def test_bytes_that_were_cut_are_named(tmp_path):
             row_columns(row, ColumnFolder(tmp_path))
 
 
+def test_changed_bytes_are_named_if_the_folder_is_verified(tmp_path):
+    row = write_folder(tmp_path, ALL)
+    file = tmp_path / "columns/a.bin"
+    source = ColumnFolder(tmp_path, verify=True)
+    check(row, row_columns(row, source))
+    part = row["columns"]["routedExperts"][0]
+    place = next(line for line in map(json.loads, (tmp_path / "columns/a.jsonl").read_text().splitlines())
+                 if line["hash"] == part["hash"])
+    content = bytearray(file.read_bytes())
+    content[place["at"]] ^= 1
+    file.write_bytes(content)
+    with pytest.raises(ValueError, match=f"{part['hash']}: its bytes in .*a.bin were changed; copy the folder again"):
+        row_columns(row, ColumnFolder(tmp_path, verify=True))
+    assert ColumnFolder(tmp_path).read(part).nbytes == part["size"]
+
+
 def test_parts_of_a_removed_file_are_found_in_another(tmp_path):
     row = write_folder(tmp_path, ALL)
     lines = (tmp_path / "columns/a.jsonl").read_text()

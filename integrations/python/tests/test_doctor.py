@@ -2,7 +2,15 @@ import json
 import math
 
 import pytest
-from turnwright import TrainerLogprobs
+from stub_service import StubService
+from turnwright import Client, TrainerLogprobs
+
+
+@pytest.fixture
+def service():
+    with StubService() as server:
+        yield server
+        server.shutdown()
 
 
 def lines(file):
@@ -69,3 +77,34 @@ def test_writes_tensors(tmp_path):
         out.write("a", 0, values, mask=torch.tensor([True, False]), routed_experts=torch.tensor([[[1]], [[0]]]))
     assert lines(file) == [{"rolloutId": "a", "segment": 0, "logprobs": [-0.5, None],
                             "routedExperts": {"shape": [2, 1, 1], "dtype": "uint8", "base64": "AQA="}}]
+
+
+def test_posts_rows_and_reads_the_diagnosis(service):
+    client = Client(service.url)
+    with client.trainer_logprobs(policy_version=7) as out:
+        out.write("b1", "a", 0, [-1.5, -0.25], first=1)
+        out.write("b2", "a", 1, [-2.0], policy_version="8")
+    path, body = [(path, body) for method, path, body in service.calls if method == "POST"][-1]
+    assert path == "/v1/trainer-logprobs"
+    assert body == [
+        {"batch": "b1", "rolloutId": "a", "segment": 0, "logprobs": [None, -1.5, -0.25], "policyVersion": 7},
+        {"batch": "b2", "rolloutId": "a", "segment": 1, "logprobs": [-2.0], "policyVersion": "8"},
+    ]
+    found = client.doctor(lag=0, thresholds={"meanDifference": 0.5})
+    assert (found.verdict, found.text, found.has_finding) == ("shifted", "by one", True)
+    assert found.figures["counts"] == {"rowCount": 2}
+    assert service.calls[-1][1] == "/v1/doctor?meanDifference=0.5&lag=0"
+
+
+def test_posts_nothing_after_an_exception_and_large_rows_at_once(service):
+    client = Client(service.url)
+    with pytest.raises(KeyError):
+        with client.trainer_logprobs() as out:
+            out.write("b1", "a", 0, [-1.5])
+            raise KeyError("trainer")
+    with client.trainer_logprobs() as out:
+        pass
+    assert [path for method, path, _ in service.calls if method == "POST"] == []
+    with client.trainer_logprobs() as out:
+        out.write("b1", "a", 0, [-1.5] * 900_000)
+        assert len([path for method, path, _ in service.calls if method == "POST"]) == 1

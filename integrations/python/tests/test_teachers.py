@@ -41,6 +41,15 @@ def test_a_row_gets_views_of_the_files(tmp_path):
     assert found.top.offsets().tolist() == [0, 0, 0, 2, 3, 5]
 
 
+def test_changed_bytes_are_named_if_the_folder_is_verified(tmp_path):
+    write_folder(tmp_path)
+    assert TeacherFolder(tmp_path, "large", verify=True).read(ROW).logprobs.tolist() == [-0.5, -1.25, -2.0]
+    file = tmp_path / "columns/teacher.bin"
+    file.write_bytes(file.read_bytes().replace(numpy.float32(-1.25).tobytes(), numpy.float32(-1.5).tobytes()))
+    with pytest.raises(ValueError, match="were changed; copy the folder again"):
+        TeacherFolder(tmp_path, "large", verify=True).read(ROW)
+
+
 def test_a_teacher_without_tops_has_none(tmp_path):
     write_folder(tmp_path)
     teacher = TeacherFolder(tmp_path, "large")

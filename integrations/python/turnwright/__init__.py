@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from .attempt import Attempt, Group, Response, TrainerGroup, Unfit, lineage_of, to_response
     from .client import Batch, Client, ServiceError, ServiceUnreachable
     from .columns import ColumnFolder, ColumnSource, LoadedColumns, TokenSets, read_export, row_columns
-    from .doctor import TrainerLogprobs
+    from .doctor import Diagnosis, LiveLogprobs, TrainerLogprobs
     from .environments import BadEnvironment, Context, Environment, Played, Refused, TextEnvironment, TextEpisode, refuse
     from .metrics import MetricsFile, log_to, pass_hat_k, step_metrics
     from .rows import Row, group_rows, read_episodes, read_lines, read_rows
@@ -22,7 +22,7 @@ _NAMES = {
     "attempt": "Attempt Group Response TrainerGroup Unfit lineage_of to_response",
     "client": "Batch Client ServiceError ServiceUnreachable",
     "columns": "ColumnFolder ColumnSource LoadedColumns TokenSets read_export row_columns",
-    "doctor": "TrainerLogprobs",
+    "doctor": "Diagnosis LiveLogprobs TrainerLogprobs",
     "environments": "BadEnvironment Context Environment Played Refused TextEnvironment TextEpisode refuse",
     "metrics": "MetricsFile log_to pass_hat_k step_metrics",
     "rows": "Row group_rows read_episodes read_lines read_rows",
@@ -33,9 +33,9 @@ _NAMES = {
 _MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 __all__ = [
-    "Attempt", "BadEnvironment", "Batch", "Client", "ColumnFolder", "ColumnSource", "Context", "Environment", "Group",
-    "LoadedColumns", "MetricsFile", "Played", "Refused", "Response", "Row", "ServiceError", "ServiceFailed",
-    "ServiceUnreachable", "StartedService", "TeacherColumns", "TeacherFolder", "TextEnvironment", "TextEpisode",
+    "Attempt", "BadEnvironment", "Batch", "Client", "ColumnFolder", "ColumnSource", "Context", "Diagnosis", "Environment",
+    "Group", "LiveLogprobs", "LoadedColumns", "MetricsFile", "Played", "Refused", "Response", "Row", "ServiceError",
+    "ServiceFailed", "ServiceUnreachable", "StartedService", "TeacherColumns", "TeacherFolder", "TextEnvironment", "TextEpisode",
     "TokenSets", "TrainerGroup", "TrainerLogprobs", "Unfit", "connect", "group_rows", "lineage_of", "log_to",
     "pass_hat_k", "read_episodes", "read_export", "read_lines", "read_rows", "refuse", "row_columns", "step_metrics",
     "to_dataset", "to_numpy", "to_pandas", "to_response",

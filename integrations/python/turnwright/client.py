@@ -9,6 +9,7 @@ from typing import Any, Callable, Iterator, Sequence
 from urllib.parse import quote, urlencode
 
 from .attempt import Group, TrainerGroup
+from .doctor import Diagnosis, LiveLogprobs
 from .http_call import Body, HttpCalls, Problem, ServiceError, ServiceUnreachable, to_body
 from .whole_number import whole_number
 
@@ -160,6 +161,31 @@ class Client:
             self._specs = self.health().get("columns") or {}
         return self._specs
 
+    def trainer_logprobs(self, *, policy_version: int | str | None = None) -> LiveLogprobs:
+        """Returns a block in which a trainer posts its own logprobs of rows, so that the service compares them with the
+        engine's. `policy_version` is the version of the weights that score the rows, unless a call names one.
+
+            with client.trainer_logprobs(policy_version=7) as out:
+                out.write(group.about["batch"], row["rolloutId"], row["segment"], logprobs, first=1)
+        """
+        return LiveLogprobs(self._post_lines, policy_version)
+
+    def _post_lines(self, lines: bytes) -> None:
+        self._call("POST", "/v1/trainer-logprobs", lines)
+
+    def doctor(self, *, lag: int | None = None, thresholds: dict[str, float] | None = None) -> Diagnosis:
+        """Returns the diagnosis of the newest rows of `trainer_logprobs()`.
+
+        `lag` is that of tokens of which a version is unknown. The names of thresholds are those of `--json`, such as
+        `meanDifference`.
+        """
+        query: dict[str, Any] = {**(thresholds or {}), **({} if lag is None else {"lag": whole_number("lag", lag)})}
+        body = self._call("GET", "/v1/doctor" + (f"?{urlencode(query)}" if query else ""))
+        try:
+            return Diagnosis(body["verdict"], body["text"], body["hasFinding"], body)
+        except (KeyError, TypeError) as error:
+            raise ServiceError(200, "bad-answer", f"The answer is not a diagnosis: {str(body)[:200]}") from error
+
     def clear(self, run: str) -> int:
         """Cancels the unfinished batches with keys that start with `run/`, and forgets all groups of such batches.
 
@@ -187,12 +213,14 @@ class Client:
         """Continues after `pause()`."""
         self._call("POST", "/v1/resume", {})
 
-    def _call(self, method: str, path: str, body: Body | None = None) -> Any:
-        content = None if body is None else to_body(body)
+    def _call(self, method: str, path: str, body: Body | bytes | None = None) -> Any:
+        """Calls the service. A body of bytes has JSON lines."""
+        content = body if body is None or isinstance(body, bytes) else to_body(body)
+        type_ = "application/x-ndjson" if isinstance(body, bytes) else "application/json"
         failures = 0
         while True:
             try:
-                return self._http.call(method, path, content)
+                return self._http.call(method, path, content, type_)
             except Problem as problem:
                 failures = self._http.pause(failures, f"{method} {path}", problem)
 

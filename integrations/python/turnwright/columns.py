@@ -6,6 +6,7 @@ import json
 import math
 import mmap
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Iterator, Protocol
 
@@ -52,11 +53,14 @@ class TokenSets:
 class PartFiles:
     """The parts of columns in a run's folder, found by hash. Reads no bytes until an array is used.
 
-    Raises ValueError if a line is no place of a part.
+    With `verify`, the bytes of each part are compared with its hash when they are read first. Raises ValueError if a line
+    is no place of a part.
     """
 
-    def __init__(self, run: str | Path) -> None:
+    def __init__(self, run: str | Path, *, verify: bool = False) -> None:
         self._folder = Path(run) / "columns"
+        self._verify = verify
+        self._verified: set[str] = set()
         self._places: dict[str, tuple[str, int, int]] = {}
         self._freed: set[str] = set()
         self._maps: dict[str, memoryview] = {}
@@ -70,7 +74,8 @@ class PartFiles:
                 self._freed.add(key)
 
     def read(self, part: dict[str, Any]) -> memoryview:
-        """Returns the bytes of a part. Raises KeyError if the folder has none, and ValueError if its file was cut."""
+        """Returns the bytes of a part. Raises KeyError if the folder has none, and ValueError if its file was cut, or if
+        they are verified and were changed."""
         place = self._places.get(part["hash"])
         if place is None:
             why = ("its file was freed after its rows were acknowledged" if part["hash"] in self._freed
@@ -83,20 +88,29 @@ class PartFiles:
         if content.nbytes != size:
             raise ValueError(f"Cannot read the column part {part['hash']}: {self._folder / name} ends before it; copy the "
                              "folder again")
+        if self._verify and part["hash"] not in self._verified:
+            if sha256(content).hexdigest()[:32] != part["hash"]:
+                raise ValueError(f"Cannot read the column part {part['hash']}: its bytes in {self._folder / name} were "
+                                 "changed; copy the folder again")
+            self._verified.add(part["hash"])
         return content
 
 
 class ColumnFolder(PartFiles):
-    """The columns of a run's folder. Raises ValueError if the folder names no columns."""
+    """The columns of a run's folder. Raises ValueError if the folder names no columns.
 
-    def __init__(self, run: str | Path) -> None:
+    With `verify`, the bytes of each part are compared with its hash when they are read first, which reads all of them.
+    Default: sizes alone are checked.
+    """
+
+    def __init__(self, run: str | Path, *, verify: bool = False) -> None:
         folder = Path(run)
         manifest = json.loads((folder / "run.json").read_text("utf-8"))
         specs = (manifest.get("found") or {}).get("columns")
         if not specs:
             raise ValueError(f"Cannot read columns of {folder}: its run.json names none")
         self.specs: dict[str, Any] = specs
-        super().__init__(folder)
+        super().__init__(folder, verify=verify)
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,13 @@
-"""Writes a trainer's own logprobs for `turnwright doctor`."""
+"""Writes a trainer's own logprobs for `turnwright doctor`, or posts them to a running service."""
 
 from __future__ import annotations
 
 import base64
 import json
+from dataclasses import dataclass
 from os import PathLike
 from types import TracebackType
-from typing import Any, Sequence
+from typing import Any, Callable, Sequence
 
 
 class TrainerLogprobs:
@@ -33,25 +34,9 @@ class TrainerLogprobs:
 
         Raises ValueError if lengths do not match.
         """
-        values = _numbers(logprobs)
-        if mask is not None:
-            bits = _numbers(mask)
-            if len(bits) != len(values):
-                raise ValueError(f"Cannot write the logprobs of {rollout_id}: {len(values)} logprobs have a mask of "
-                                 f"{len(bits)} entries, expected one for each")
-            values = [value if bit else None for value, bit in zip(values, bits)]
-        length = first + len(values) if length is None else length
-        if first < 0 or first > length:
-            raise ValueError(f"Cannot write the logprobs of {rollout_id}: they begin at token {first} of {length}, "
-                             "expected a token of the row")
-        values = [None] * first + list(values)
-        values = values[:length] + [None] * (length - len(values))
-        line: dict[str, Any] = {"rolloutId": rollout_id, "segment": int(segment), "logprobs": values}
         version = self._policy_version if policy_version is None else policy_version
-        if version is not None:
-            line["policyVersion"] = version if isinstance(version, str) else int(version)
-        if routed_experts is not None:
-            line["routedExperts"] = _routes(routed_experts, length)
+        line = to_line(rollout_id, segment, logprobs, length=length, first=first, mask=mask, policy_version=version,
+                       routed_experts=routed_experts)
         self._file.write(json.dumps(line) + "\n")
 
     def close(self) -> None:
@@ -64,6 +49,89 @@ class TrainerLogprobs:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
                  trace: TracebackType | None) -> None:
         self.close()
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """The mismatch of trainer and engine. `verdict` is `healthy` or a cause, `text` the verdict in words.
+
+    `has_finding` is true if a cause is beyond the thresholds. `figures` has everything, as `turnwright doctor --json`
+    prints it.
+    """
+
+    verdict: str
+    text: str
+    has_finding: bool
+    figures: dict[str, Any]
+
+
+class LiveLogprobs:
+    """Posts a trainer's logprobs to a running service, from `Client.trainer_logprobs()`. The rows are posted at the end of
+    the block, and before whenever they are large. After an exception in the block, no more rows are posted.
+    """
+
+    def __init__(self, post: Callable[[bytes], None], policy_version: int | str | None) -> None:
+        self._post = post
+        self._policy_version = policy_version
+        self._lines: list[bytes] = []
+        self._size = 0
+
+    def write(self, batch: str, rollout_id: str, segment: int, logprobs: Any, *, length: int | None = None, first: int = 0,
+              mask: Any = None, policy_version: int | str | None = None, routed_experts: Any = None) -> None:
+        """Adds a row of a batch: `group.about["batch"]`. The other arguments are those of `TrainerLogprobs.write()`.
+
+        Raises ValueError if lengths do not match, and ServiceError if the service refuses a row; it then takes no row of
+        the post.
+        """
+        version = self._policy_version if policy_version is None else policy_version
+        line = to_line(rollout_id, segment, logprobs, length=length, first=first, mask=mask, policy_version=version,
+                       routed_experts=routed_experts)
+        self._lines.append(json.dumps({"batch": batch, **line}, separators=(",", ":")).encode() + b"\n")
+        self._size += len(self._lines[-1])
+        if self._size >= _POST_SIZE:
+            self.flush()
+
+    def flush(self) -> None:
+        """Posts the rows that were not posted yet."""
+        lines, self._lines, self._size = self._lines, [], 0
+        if lines:
+            self._post(b"".join(lines))
+
+    def __enter__(self) -> LiveLogprobs:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 trace: TracebackType | None) -> None:
+        if kind is None:
+            self.flush()
+
+
+# Bytes of rows from which on they are posted.
+_POST_SIZE = 4 * 1024 * 1024
+
+
+def to_line(rollout_id: str, segment: int, logprobs: Any, *, length: int | None, first: int, mask: Any,
+            policy_version: int | str | None, routed_experts: Any) -> dict[str, Any]:
+    """Returns the line of a row, as docs/doctor.md describes it. Raises ValueError if lengths do not match."""
+    values = _numbers(logprobs)
+    if mask is not None:
+        bits = _numbers(mask)
+        if len(bits) != len(values):
+            raise ValueError(f"Cannot write the logprobs of {rollout_id}: {len(values)} logprobs have a mask of "
+                             f"{len(bits)} entries, expected one for each")
+        values = [value if bit else None for value, bit in zip(values, bits)]
+    length = first + len(values) if length is None else length
+    if first < 0 or first > length:
+        raise ValueError(f"Cannot write the logprobs of {rollout_id}: they begin at token {first} of {length}, "
+                         "expected a token of the row")
+    values = [None] * first + list(values)
+    values = values[:length] + [None] * (length - len(values))
+    line: dict[str, Any] = {"rolloutId": rollout_id, "segment": int(segment), "logprobs": values}
+    if policy_version is not None:
+        line["policyVersion"] = policy_version if isinstance(policy_version, str) else int(policy_version)
+    if routed_experts is not None:
+        line["routedExperts"] = _routes(routed_experts, length)
+    return line
 
 
 def _numbers(values: Any) -> Sequence[float | None]:

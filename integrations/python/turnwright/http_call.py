@@ -69,9 +69,10 @@ class HttpCalls:
         self._is_secure = parts.scheme == "https"
         self._token, self._timeout, self._retries, self._sleep = token, timeout, retries, sleep
 
-    def call(self, method: str, path: str, content: bytes | None) -> Any:
+    def call(self, method: str, path: str, content: bytes | None, content_type: str = "application/json") -> Any:
         """Returns the answer's JSON. Raises ServiceError, or Problem if the call must be repeated."""
-        connection, response = self._send(method, path, content)
+        headers = {} if content is None else {"Content-Type": content_type}
+        connection, response = self._send(method, path, content, headers)
         try:
             answer = response.read()
         except (OSError, http.client.HTTPException) as error:
@@ -137,8 +138,6 @@ class HttpCalls:
         headers = {"Accept": "application/json", **(more or {})}
         if self._token is not None:
             headers["Authorization"] = f"Bearer {self._token}"
-        if content is not None:
-            headers["Content-Type"] = "application/json"
         try:
             connection.request(method, self._path + path, content, headers)
             response = connection.getresponse()

@@ -30,17 +30,17 @@ class TeacherColumns:
 class TeacherFolder:
     """The columns that `turnwright score RUN --name NAME` added to a run. Reads no bytes until a row is read.
 
-    `about` is the teacher's description: `engine`, `model`, `policyVersion`, `topCount`. Raises ValueError if the run
-    has no such teacher.
+    `about` is the teacher's description: `engine`, `model`, `policyVersion`, `topCount`. With `verify`, the bytes of each
+    part are compared with its hash when they are read first. Raises ValueError if the run has no such teacher.
     """
 
-    def __init__(self, run: str | Path, name: str) -> None:
+    def __init__(self, run: str | Path, name: str, *, verify: bool = False) -> None:
         folder = Path(run) / "teachers"
         if not (folder / f"{name}.json").is_file():
             found = ", ".join(sorted(file.stem for file in folder.glob("*.json"))) or "none"
             raise ValueError(f"Cannot read the teacher {name} of {run}: it has the teachers {found}")
         self.about: dict[str, Any] = json.loads((folder / f"{name}.json").read_text("utf-8"))
-        self._files = PartFiles(run)
+        self._files = PartFiles(run, verify=verify)
         rows = folder / f"{name}.jsonl"
         # The last line of a row counts.
         self._rows = {(line["rolloutId"], line["segment"]): line["columns"] for line in read_lines(rows)} if rows.is_file() else {}

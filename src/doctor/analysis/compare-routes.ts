@@ -89,6 +89,26 @@ export class RouteTally {
     return true;
   }
 
+  /** Adds the rows of another tally. */
+  addAll(other: RouteTally): void {
+    this.#tokenCount += other.#tokenCount;
+    this.#missingCount += other.#missingCount;
+    this.#pairCount += other.#pairCount;
+    this.#differing += other.#differing;
+    this.#reordered += other.#reordered;
+    this.#differingTokens += other.#differingTokens;
+    this.#padded += other.#padded;
+    this.#later += other.#later;
+    this.#earlier += other.#earlier;
+    for (const [layer, figures] of other.#layers.entries()) {
+      // Dense layers have none.
+      if (figures === undefined) continue;
+      const own = (this.#layers[layer] ??= { count: 0, differing: 0 });
+      own.count += figures.count;
+      own.differing += figures.differing;
+    }
+  }
+
   /** Returns the figures; `undefined` if no token was compared. */
   figures(): RouteFigures | undefined {
     const count = this.#tokenCount;

@@ -1,26 +1,15 @@
 import { ProblemTally } from "../input/problem-tally.ts";
-import { nameOf } from "../input/trainer-rows.ts";
 import type { InputProblem } from "../input/trainer-row.ts";
-import { isShareOver, takeTurn } from "../../async/take-turn.ts";
-import { RouteTally, routeStates } from "./compare-routes.ts";
+import { RouteTally } from "./compare-routes.ts";
 import { PairSums } from "./correlation.ts";
-import { hasValue, maskShiftOf, type Shift, shiftOf, shifts, sumShifts } from "./find-shift.ts";
-import type { RowPair } from "./row-pair.ts";
+import { type Shift, shiftOf, shifts } from "./find-shift.ts";
+import type { RowEvidence } from "./row-evidence.ts";
 import { TokenTable } from "./token-table.ts";
 
-/** A logprob above this is none: rounding does not lift it so far. In nats. */
-const highestLogprob = 1e-3;
-
 /** A row's part of the table. */
-interface RowPart {
+interface RowPart extends Pick<RowEvidence, "name" | "shift" | "maskShift" | "faults"> {
   readonly start: number;
   readonly end: number;
-  /** `undefined` if the row shows none beyond doubt. */
-  readonly shift: Shift | undefined;
-  readonly maskShift: Shift;
-  /** Trained tokens whose values are unusable, by problem. */
-  readonly faults: { readonly missing: number; readonly infinite: number; readonly above: number };
-  readonly name: string;
 }
 
 /** Everything that the rows of both sides show, before it is judged. */
@@ -39,59 +28,32 @@ export interface Findings {
   readonly routes: RouteTally;
 }
 
-/** Collects pairs of rows. */
+/** Collects what pairs of rows show. */
 export class MismatchTally {
   readonly #table = new TokenTable();
   readonly #parts: RowPart[] = [];
   readonly #sums = shifts.map(() => new PairSums());
   readonly #versions = new Map<string, number>();
   readonly #routes = new RouteTally();
-  readonly #assumedLag: number | undefined;
-  #trainedTokenCount = 0;
+  readonly #assumedLag: number;
 
   /** @param assumedLag - The lag of tokens of which a version is unknown. Absent: it stays unknown. */
   constructor(assumedLag: number | undefined) {
-    this.#assumedLag = assumedLag;
+    this.#assumedLag = assumedLag ?? NaN;
   }
 
-  /** Adds a pair. Gives the event loop a turn within long rows. */
-  async add({ row, trainer, routes, kinds }: RowPair): Promise<void> {
-    const { lossMask: mask, logprobs: engine } = row;
-    const lists = { mask, engine, trainer: trainer.logprobs };
-    const sums = sumShifts(lists);
+  /** Adds a row. */
+  add({ table, versions, sums, routes, ...row }: RowEvidence): void {
     for (const [index, own] of sums.entries()) this.#sums[index]!.addAll(own);
-    const maskShift = maskShiftOf(lists);
-    const states = routes && this.#routes.add(routes.engine, routes.trainer);
+    if (routes !== undefined) this.#routes.addAll(routes);
+    const places = versions.map((version) => this.#versionIndex(version));
     const start = this.#table.length;
-    const faults = { missing: 0, infinite: 0, above: 0 };
-    for (let index = 0; index < mask.length; index++) {
-      if (mask[index] !== 1) continue;
-      if (index % 1024 === 0 && isShareOver()) await takeTurn();
-      const value = trainer.logprobs[index]!;
-      if (Number.isNaN(value)) faults.missing += 1;
-      else if (!Number.isFinite(value)) faults.infinite += 1;
-      else if (value > highestLogprob) faults.above += 1;
-      const version = row.policyVersions[index]!;
-      this.#table.push({
-        engine: engine[index]!,
-        trainer: shifts.map((shift) =>
-          valueAt(trainer.logprobs, index + shift, { isOwn: shift === 0 && maskShift === 0 }),
-        ),
-        lag: this.#lagOf(version, trainer.policyVersion),
-        version: this.#versionIndex(version),
-        position: index,
-        kind: kinds[index] ?? 0,
-        routes: states?.[index - 1] ?? routeStates.unknown,
-      });
-    }
-    const end = this.#table.length;
-    this.#trainedTokenCount += end - start;
-    this.#parts.push({ start, end, shift: shiftOf(sums), maskShift, faults, name: nameOf(row) });
-  }
-
-  #lagOf(version: string, trained: string | undefined): number {
-    const isKnown = isWhole(version) && trained !== undefined && isWhole(trained);
-    return isKnown ? Number(trained) - Number(version) : (this.#assumedLag ?? NaN);
+    this.#table.append(table, {
+      version: table.column("version").map((index) => places[index]!),
+      lag: table.column("lag").map((lag) => (Number.isNaN(lag) ? this.#assumedLag : lag)),
+    });
+    const { name, shift, maskShift, faults } = row;
+    this.#parts.push({ start, end: this.#table.length, shift, maskShift, faults, name });
   }
 
   #versionIndex(version: string): number {
@@ -124,7 +86,7 @@ export class MismatchTally {
       table: this.#table,
       aligned,
       rowCount: this.#parts.length,
-      trainedTokenCount: this.#trainedTokenCount,
+      trainedTokenCount: this.#table.length,
       versions: [...this.#versions.keys()],
       sums: this.#sums,
       shiftedRows,
@@ -133,23 +95,4 @@ export class MismatchTally {
       routes: this.#routes,
     };
   }
-}
-
-/**
- * Returns a value of the trainer, or `NaN`.
- *
- * @param isOwn - True if a 0 is the token's logprob. Elsewhere it may be the filler of a trainer that masks.
- */
-function valueAt(
-  logprobs: Float64Array,
-  place: number,
-  { isOwn }: { readonly isOwn: boolean },
-): number {
-  const value = logprobs[place];
-  if (value === undefined || !Number.isFinite(value) || value > highestLogprob) return NaN;
-  return isOwn || hasValue(value) ? value : NaN;
-}
-
-function isWhole(version: string): boolean {
-  return /^\d{1,15}$/.test(version);
 }

@@ -12,13 +12,24 @@ export class NumberList {
   }
 
   push(value: number): void {
-    if (this.#length === this.#values.length) {
-      const larger = new Float64Array(2 * this.#length);
-      larger.set(this.#values);
-      this.#values = larger;
-    }
+    this.#makeRoom(1);
     this.#values[this.#length] = value;
     this.#length += 1;
+  }
+
+  /** Adds numbers at the end. */
+  append(values: Float64Array): void {
+    this.#makeRoom(values.length);
+    this.#values.set(values, this.#length);
+    this.#length += values.length;
+  }
+
+  #makeRoom(count: number): void {
+    const needed = this.#length + count;
+    if (needed <= this.#values.length) return;
+    const larger = new Float64Array(Math.max(needed, 2 * this.#values.length));
+    larger.set(this.#values);
+    this.#values = larger;
   }
 
   /** Returns the numbers as a view. Later numbers are not part of it. */

@@ -20,12 +20,18 @@ export interface TokenFacts {
 
 const columnNames = ["engine", "lag", "version", "position", "kind", "routes"] as const;
 
-/** All trained tokens that both sides have logprobs of: about 90 bytes a token. */
+/** Trained tokens that both sides have logprobs of: about 90 bytes a token. */
 export class TokenTable {
-  readonly #columns = Object.fromEntries(
-    columnNames.map((name) => [name, new NumberList()]),
-  ) as Readonly<Record<(typeof columnNames)[number], NumberList>>;
-  readonly #trainer = shifts.map(() => new NumberList());
+  readonly #columns: Readonly<Record<(typeof columnNames)[number], NumberList>>;
+  readonly #trainer: readonly NumberList[];
+
+  /** @param capacity - The expected number of tokens. */
+  constructor(capacity?: number) {
+    this.#columns = Object.fromEntries(
+      columnNames.map((name) => [name, new NumberList(capacity)]),
+    ) as Readonly<Record<(typeof columnNames)[number], NumberList>>;
+    this.#trainer = shifts.map(() => new NumberList(capacity));
+  }
 
   get length(): number {
     return this.#columns.engine.length;
@@ -34,6 +40,22 @@ export class TokenTable {
   push(facts: TokenFacts): void {
     for (const name of columnNames) this.#columns[name].push(facts[name]);
     for (const [index, list] of this.#trainer.entries()) list.push(facts.trainer[index]!);
+  }
+
+  /**
+   * Adds the tokens of another table.
+   *
+   * @param change - Columns that replace those of the other table.
+   */
+  append(
+    other: TokenTable,
+    change: Readonly<Partial<Record<(typeof columnNames)[number], Float64Array>>>,
+  ): void {
+    for (const name of columnNames) {
+      this.#columns[name].append(change[name] ?? other.column(name));
+    }
+    for (const [index, list] of this.#trainer.entries())
+      list.append(other.trainerAt(shifts[index]!));
   }
 
   column(name: (typeof columnNames)[number]): Float64Array {

@@ -34,3 +34,8 @@ export class ProblemTally {
     }));
   }
 }
+
+/** Sorts problems by the number of rows, largest first. */
+export function inOrder(problems: readonly InputProblem[]): readonly InputProblem[] {
+  return problems.toSorted((one, other) => other.rowCount - one.rowCount);
+}

@@ -21,8 +21,22 @@ export interface LineFault {
  * @param folder - The folder that paths of routes are relative to.
  */
 export function readTrainerRow(text: string, folder: string): TrainerRow | LineFault {
-  const value = parseJsonText(text) ?? parsePythonText(text);
+  const value = parseTrainerLine(text);
   if (value === undefined) return { kind: "not-json", detail: "it is not JSON" };
+  return toTrainerRow(value, folder);
+}
+
+/** Parses a line. Accepts `NaN` and `Infinity`. Returns `undefined` if it is not JSON. */
+export function parseTrainerLine(text: string): unknown {
+  return parseJsonText(text) ?? parsePythonText(text);
+}
+
+/**
+ * Reads the value of a line.
+ *
+ * @param folder - The folder that paths of routes are relative to. `undefined` refuses paths: the line is from outside.
+ */
+export function toTrainerRow(value: unknown, folder: string | undefined): TrainerRow | LineFault {
   if (!isObject(value)) return { kind: "shape", detail: "it is not an object" };
   const { rolloutId, segment, logprobs, policyVersion, routedExperts } = value;
   if (typeof rolloutId !== "string") return lacking("rolloutId", "a text");
@@ -73,13 +87,15 @@ function toLogprobs(list: readonly unknown[]): Float64Array | undefined {
 }
 
 /** Returns a function that reads a row's routes. Bytes of files are not kept in memory. */
-function routesReader(value: unknown, folder: string): () => Promise<RouteTable> {
+function routesReader(value: unknown, folder: string | undefined): () => Promise<RouteTable> {
   if (isObject(value) && typeof value["base64"] === "string") {
     const { dtype, shape } = value;
     const bytes = Buffer.from(value["base64"], "base64");
     return async () => await Promise.resolve().then(() => toRouteTable(bytes, { dtype, shape }));
   }
-  return async () => await readRoutes(value, folder);
+  if (folder !== undefined) return async () => await readRoutes(value, folder);
+  const message = 'its routes are not an object with "shape", "dtype" and "base64"';
+  return async () => await Promise.reject(new UsageError(message));
 }
 
 async function readRoutes(value: unknown, folder: string): Promise<RouteTable> {

@@ -1,3 +1,4 @@
+import path from "node:path";
 import { UsageError } from "../../errors.ts";
 import { diskFiles, writeAll, type OpenFile } from "../../run/disk/files.ts";
 import { storageError } from "../../run/disk/storage-error.ts";
@@ -111,11 +112,21 @@ export class ArraysFile implements ColumnSink {
     return placed;
   }
 
-  /** Gives the complete file its name. */
-  async finish(): Promise<void> {
+  /**
+   * Gives the complete file its name. If an earlier export has a file of this name, removes its rows first: after a crash,
+   * no reader finds rows with the arrays of another export.
+   *
+   * @param rows - The file of the rows, which the caller replaces next.
+   */
+  async finish(rows?: string): Promise<void> {
     try {
       await this.#open.sync();
       await this.#open.close();
+      const isReplaced = (await diskFiles.facts(this.#file)) !== undefined;
+      if (isReplaced && rows !== undefined) {
+        await diskFiles.remove(await diskFiles.realPath(rows));
+        await diskFiles.syncFolder(path.dirname(rows));
+      }
       await diskFiles.rename(this.#next, this.#file);
       this.#isDone = true;
     } catch (error) {

@@ -1,9 +1,10 @@
 import { cp, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import type { ColumnPart, ColumnSpecs } from "../../columns/index.ts";
 import type { Sample } from "../../trajectory/sample.ts";
+import { diskFiles } from "../../run/disk/files.ts";
 import { writeAtomically } from "../../run/disk/write-atomically.ts";
 import { exportGroup } from "../export-groups.ts";
 import { exportRun } from "../export-run.ts";
@@ -154,6 +155,70 @@ describe("a damaged column is refused, and leaves no file", () => {
       );
     }
   });
+});
+
+test("the last byte of each part decides, also if the export leaves out the part's end", async () => {
+  const dir = await mkdtemp(path.join(scratch, "last-bytes-"));
+  await cp(path.join(scratch, "routes"), dir, { recursive: true });
+  const text = await readFile(path.join(dir, "samples.jsonl"), "utf8");
+  const rows = text
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as Sample);
+  // Groups with an aborted attempt are left out. Rows end with their last trained token, of which no routes are known.
+  const used = new Set(
+    rows
+      .filter(({ rolloutId }) => /^lamps\/train\/[0-4]#/.test(rolloutId))
+      .flatMap(({ columns, lossMask }) =>
+        columns!.routedExperts!.filter(({ from }) => from < lossMask.lastIndexOf(1)),
+      )
+      .map(({ hash }) => hash),
+  );
+  const index = (await readFile(path.join(dir, "columns/0000.jsonl"), "utf8")).trim().split("\n");
+  const places = index
+    .map((line) => JSON.parse(line) as { readonly hash: string; at: number; size: number })
+    .filter(({ hash }) => used.has(hash));
+  expect(places.length).toBeGreaterThan(20);
+  const targets = ["slime", "miles", "verl", "skyrl", "prime-rl", "verifiers", "art"] as const;
+  const file = path.join(dir, "columns/0000.bin");
+  const bytes = await readFile(file);
+  for (const [number, { hash, at, size }] of places.entries()) {
+    const changed = Buffer.from(bytes);
+    changed[at + size - 1]! ^= 1;
+    await writeFile(file, changed);
+    const to = targets[number % targets.length]!;
+    await expect(exported(dir, to)).rejects.toThrow(`the bytes of the part ${hash} were changed`);
+  }
+});
+
+test("a kill between the names of arrays and rows leaves no rows with the arrays of another export", async () => {
+  const dir = await mkdtemp(path.join(scratch, "killed-"));
+  const file = path.join(dir, "rows");
+  const write = async (to: ExportTarget) =>
+    await writeAtomically(
+      file,
+      (await exportRun(path.join(scratch, "routes"), to, { file })).content,
+    );
+  await write("slime");
+  const names = async () =>
+    (await readdir(dir)).filter((name) => !name.endsWith(".next")).toSorted();
+  expect(await names()).toEqual(["rows", "rows.arrays"]);
+  const before = await readFile(`${file}.arrays`);
+  const realRename = diskFiles.rename.bind(diskFiles);
+  const rename = vi.spyOn(diskFiles, "rename");
+  const kill = async (): Promise<never> => await Promise.reject(new Error("killed"));
+  rename.mockImplementationOnce(kill);
+  await expect(write("miles")).rejects.toThrow("killed");
+  // The earlier arrays without their rows: nothing reads them.
+  expect([await names(), await readFile(`${file}.arrays`)]).toEqual([["rows.arrays"], before]);
+  rename.mockImplementationOnce(async (from, to) => await realRename(from, to));
+  rename.mockImplementationOnce(kill);
+  await expect(write("miles")).rejects.toThrow("killed");
+  expect(await names()).toEqual(["rows.arrays"]);
+  expect(await readFile(`${file}.arrays`)).not.toEqual(before);
+  rename.mockRestore();
+  await write("miles");
+  expect(await names()).toEqual(["rows", "rows.arrays"]);
 });
 
 test("arrays of an earlier export to the same file are removed", async () => {

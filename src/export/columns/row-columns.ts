@@ -97,16 +97,24 @@ export class RowColumns {
     let last: Uint8Array = new Uint8Array(paddedSize);
     for (const part of parts) {
       const end = Math.min(part.rows, known - part.from);
+      // A row that was cut has no ids of the later parts.
+      if (end <= 0) break;
       const hash = createHash("sha256");
-      for (let row = 0; row < end; row += perBlock) {
-        const range = { start: row * rowSize, end: Math.min(end, row + perBlock) * rowSize };
-        const bytes = await this.#places.source.read(part, range);
+      for (let row = 0; row < part.rows; row += perBlock) {
+        const until = Math.min(part.rows, row + perBlock);
+        const bytes = await this.#places.source.read(part, {
+          start: row * rowSize,
+          end: until * rowSize,
+        });
+        // Rows beyond the end decide the hash, too.
         hash.update(bytes);
-        const block = widenIds(bytes, from, type);
+        if (row >= end) continue;
+        const wanted = bytes.subarray(0, (Math.min(end, until) - row) * rowSize);
+        const block = widenIds(wanted, from, type);
         last = block.subarray(block.length - paddedSize);
         yield block;
       }
-      if (end === part.rows) this.#requireHash(name, part, hash);
+      this.#requireHash(name, part, hash);
     }
     const fill = { zero: 0, missing: 0xff }[padding as "zero" | "missing"];
     for (let row = known; row < rows; row++) {

@@ -300,6 +300,21 @@ describe("what a trainer would misread is refused", () => {
     await expect(exported("slime", large, copy)).rejects.toThrow(message);
   });
 
+  test("bytes were changed", async () => {
+    const copy = await changed((line) => line);
+    // Both teachers have the same logprobs, and bytes are found by their hash in either file.
+    for (const name of ["large", "wide"]) {
+      const file = path.join(copy, `columns/teacher-${name}-0-0000.bin`);
+      const bytes = await readFile(file);
+      // The lowest bit: the value is still a logprob.
+      bytes[0]! ^= 1;
+      await writeFile(file, bytes);
+    }
+    await expect(exported("slime", large, copy)).rejects.toThrow(
+      /large's columns of lamps\/train\/0#0, row 0: the bytes of the part \w+ of teacherLogprobs were changed/,
+    );
+  });
+
   test("a last line of a row counts", async () => {
     const copy = await changed((line) => line);
     const file = path.join(copy, "teachers/large.jsonl");

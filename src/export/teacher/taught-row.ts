@@ -1,4 +1,5 @@
 import { decodeRagged, type RaggedRows } from "../../columns/ragged-rows.ts";
+import { hashColumnBytes } from "../../columns/column-part.ts";
 import { decodeLogprobs, findTeacherProblem } from "../../columns/teacher-columns.ts";
 import type { ColumnPart, ColumnSource } from "../../columns/index.ts";
 import { UsageError } from "../../errors.ts";
@@ -73,6 +74,9 @@ async function readPart(
     throw wrong(row, record, `${name} ${found}, expected ${rows} from ${promptLength} on`);
   }
   const bytes = await source.read(part);
+  if (hashColumnBytes(bytes) !== part.hash) {
+    throw wrong(row, record, `the bytes of the part ${part.hash} of ${name} were changed`);
+  }
   const problem = findTeacherProblem(name, { rows, bytes }, { topCount: record.topCount });
   if (problem === undefined) return bytes;
   throw wrong(row, record, `${problem.problem}, expected ${problem.expected}`);

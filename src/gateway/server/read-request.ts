@@ -54,18 +54,28 @@ interface BodyOptions {
  * @throws ClientError `too-large` beyond the limit, `overloaded` beyond the budget, `bad-encoding`
  *   for an unsupported content coding, `invalid` for broken compressed bytes.
  */
-export async function readBody(
+export async function readBody(request: Request, options: BodyOptions = {}): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of bodyChunks(request, options)) chunks.push(chunk);
+  return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
+}
+
+/**
+ * Yields the bytes of a request's body as they arrive, decoded as `readBody()` decodes them.
+ *
+ * @throws ClientError as `readBody()` does.
+ */
+export async function* bodyChunks(
   request: Request,
   { limit = maxBodySize, budget = new BodyBudget(), incoming }: BodyOptions = {},
-): Promise<Uint8Array> {
+): AsyncGenerator<Uint8Array, void, undefined> {
   const tooLarge = (): ClientError =>
     new ClientError("too-large", `The body is larger than ${limit} bytes`);
   if (Number(request.headers.get("content-length") ?? 0) > limit) throw tooLarge();
   const codings = codingsOf(request);
   // Reading the socket directly avoids the cost of a web stream.
   const source = incoming?.iterator({ destroyOnReturn: false }) ?? request.body;
-  if (source === null) return new Uint8Array();
-  const chunks: Uint8Array[] = [];
+  if (source === null) return;
   let size = 0;
   const sent = source as AsyncIterable<Uint8Array>;
   try {
@@ -73,7 +83,7 @@ export async function readBody(
       budget.take(chunk.byteLength);
       size += chunk.byteLength;
       if (size > limit) throw tooLarge();
-      chunks.push(chunk);
+      yield chunk;
     }
   } catch (error) {
     if (error instanceof TooLargeError) throw tooLarge();
@@ -81,7 +91,6 @@ export async function readBody(
   } finally {
     budget.give(size);
   }
-  return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
 }
 
 function codingsOf({ headers }: Request): readonly ContentCoding[] {

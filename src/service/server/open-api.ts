@@ -1,3 +1,4 @@
+import { defaultThresholds } from "../../doctor/diagnosis.ts";
 import { exporters } from "../../export/exporters.ts";
 
 const errorAnswer = {
@@ -135,6 +136,28 @@ export function openApi(version: string): object {
             200,
             objectOf({ cursor: whole, batch: { type: "string" } }, ["cursor"]),
           ),
+        },
+      },
+      "/v1/trainer-logprobs": {
+        post: {
+          summary: "Compare a trainer's own logprobs of rows",
+          requestBody: {
+            required: true,
+            content: { "application/x-ndjson": { schema: { type: "string" } } },
+          },
+          responses: answer(200, objectOf({ rows: whole, trainedTokens: whole })),
+        },
+      },
+      "/v1/doctor": {
+        get: {
+          summary: "Diagnose the mismatch of trainer and engine",
+          parameters: [
+            { name: "lag", in: "query", schema: { type: "integer" } },
+            ...Object.keys(defaultThresholds).map((name) => {
+              return { name, in: "query", schema: { type: "number", minimum: 0 } };
+            }),
+          ],
+          responses: answer(200, { type: "object" }),
         },
       },
       "/v1/policy": {

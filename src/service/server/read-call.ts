@@ -21,8 +21,7 @@ export async function readCall(
   try {
     text = decodeText(await readBody(request, { limit: maxBodySize }), { mark: "drop" });
   } catch (cause) {
-    if (cause instanceof ClientError)
-      throw new ServiceError(codeOf(cause), cause.message, { cause });
+    if (cause instanceof ClientError) throw toCallError(cause);
     throw new ServiceError("bad-request", "Cannot read the body: expected UTF-8", { cause });
   }
   if (text.trim() === "" && mayBeEmpty) return {};
@@ -44,6 +43,12 @@ export async function readCall(
   }
   if (isObject(value)) return value;
   throw new ServiceError("bad-request", "Cannot read the body: expected a JSON object");
+}
+
+/** Returns the refusal of a body that cannot be read; other errors as they are. */
+export function toCallError(error: unknown): unknown {
+  if (!(error instanceof ClientError)) return error;
+  return new ServiceError(codeOf(error), error.message, { cause: error });
 }
 
 function codeOf({ kind }: ClientError): ServiceErrorCode {

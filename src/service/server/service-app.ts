@@ -17,6 +17,7 @@ import type { RolloutService } from "../rollout-service.ts";
 import { ServiceError } from "../service-error.ts";
 import { createServiceMetrics, type ServiceMetrics } from "./service-metrics.ts";
 import { columnReply } from "./column-reply.ts";
+import { addTrainerLogprobs, diagnoseLive } from "./doctor-call.ts";
 import { openApi } from "./open-api.ts";
 import { readCall, readCursor, readParameters } from "./read-call.ts";
 import { formParameters, readForm } from "./read-form.ts";
@@ -123,6 +124,15 @@ function routesOf(
         const cursor = await service.acknowledge(acknowledged);
         return json({ ...acknowledged, cursor });
       },
+    },
+    "/v1/trainer-logprobs": {
+      POST: async (context) => {
+        plain(context);
+        return context.json(await addTrainerLogprobs(service.doctor, context.req.raw));
+      },
+    },
+    "/v1/doctor": {
+      GET: async ({ req, json }) => json(await diagnoseLive(service.doctor, new URL(req.url))),
     },
     "/v1/policy": {
       POST: async ({ req, json }) => {

@@ -1,4 +1,5 @@
 import { Counter, Gauge, Registry, collectDefaultMetrics } from "prom-client";
+import { addDoctorMetrics } from "../doctor/doctor-metrics.ts";
 import type { RolloutService } from "../rollout-service.ts";
 
 /** The service's metrics in Prometheus' text format. */
@@ -77,5 +78,12 @@ export function createServiceMetrics(service: RolloutService): ServiceMetrics {
       for (const [outcome, count] of service.outcomes) attempts.inc({ outcome }, count);
     },
   });
-  return { contentType: registry.contentType, text: async () => await registry.metrics() };
+  const updateDoctor = addDoctorMetrics(service.doctor, registry);
+  return {
+    contentType: registry.contentType,
+    async text() {
+      await updateDoctor();
+      return await registry.metrics();
+    },
+  };
 }

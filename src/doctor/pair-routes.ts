@@ -2,15 +2,31 @@ import { expertBytes, type ExpertShape } from "../columns/column-specs.ts";
 import { UsageError } from "../errors.ts";
 import type { ColumnPart } from "../columns/column-part.ts";
 import type { ColumnSource } from "../columns/column-source.ts";
-import type { RouteTable } from "./input/trainer-row.ts";
+import type { RouteTable, TrainerRow } from "./input/trainer-row.ts";
 
 /**
- * Reads the routes of a row. Does not compare their bytes with the hash; `turnwright verify` does.
+ * Reads the routes of both sides.
  *
  * @param parts - The row's parts, contiguous from token 0 on.
- * @throws UsageError if no file has a part, or the parts are not those of a row.
+ * @throws UsageError if a side's routes cannot be read, or the trainer's are of another shape.
  */
-export async function readEngineRoutes(
+export async function pairRoutes(
+  parts: readonly ColumnPart[],
+  routedExperts: NonNullable<TrainerRow["routedExperts"]>,
+  { shape, source }: { readonly shape: ExpertShape; readonly source: ColumnSource },
+): Promise<{ readonly engine: RouteTable; readonly trainer: RouteTable }> {
+  const trainer = typeof routedExperts === "function" ? await routedExperts() : routedExperts;
+  const { layerCount, perToken } = trainer;
+  if (layerCount !== shape.layerCount || perToken !== shape.perToken) {
+    throw new UsageError(
+      `${layerCount} x ${perToken} ids a token, the run has ${shape.layerCount} x ${shape.perToken}`,
+    );
+  }
+  return { engine: await readEngineRoutes(parts, shape, source), trainer };
+}
+
+/** Reads the engine's routes. Does not compare their bytes with the hash; `turnwright verify` does. */
+async function readEngineRoutes(
   parts: readonly ColumnPart[],
   shape: ExpertShape,
   source: ColumnSource,

@@ -1,0 +1,148 @@
+import type {
+  AddedRows,
+  LiveDiagnoseOptions,
+  LiveDiagnosis,
+  LiveDoctorSetup,
+} from "../../doctor/live/live-doctor.ts";
+import type { DoctorReply, DoctorRequest } from "../../doctor/live/thread/doctor-message.ts";
+import type { DoctorThread, StartDoctor } from "../../doctor/live/thread/start-doctor.ts";
+import { InvariantError } from "../../errors.ts";
+import { ServiceError } from "../service-error.ts";
+
+/** Number of trained tokens of the newest rows that a diagnosis is of, unless a setting says otherwise. */
+export const defaultDoctorTokens = 262_144;
+
+/** Maximum number of posts that are received or compared at once. */
+const mostPosts = 4;
+
+/** Maximum number of diagnoses that wait. */
+const mostDiagnoses = 16;
+
+interface PendingCall {
+  readonly resolve: (result: AddedRows | LiveDiagnosis) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/**
+ * The mismatch doctor of a service. A thread of its own compares and diagnoses, so that no group waits for it. It starts
+ * with the first post. Its rows are in memory only.
+ */
+export class ServiceDoctor implements AsyncDisposable {
+  readonly #setup: LiveDoctorSetup;
+  readonly #start: StartDoctor;
+  readonly #pending = new Map<number, PendingCall>();
+  #thread: DoctorThread | undefined;
+  #lastKey = 0;
+  #postCount = 0;
+  #diagnosisCount = 0;
+  #isClosed = false;
+
+  constructor(setup: LiveDoctorSetup, start: StartDoctor) {
+    this.#setup = setup;
+    this.#start = start;
+  }
+
+  /** True if a post came since the start. */
+  get isStarted(): boolean {
+    return this.#thread !== undefined;
+  }
+
+  /**
+   * Compares the rows of a post: all of them or none.
+   *
+   * @param chunks - JSON lines. At most as many bytes at once as the caller allows.
+   * @throws ServiceError `bad-request` that names the line and the fault, `queue-full`, or `internal` if the thread ended.
+   */
+  async add(chunks: AsyncIterable<Uint8Array>): Promise<AddedRows> {
+    if (this.#postCount >= mostPosts) {
+      const message = `${this.#postCount} posts of logprobs are being compared, at most ${mostPosts} may be`;
+      throw new ServiceError("queue-full", message);
+    }
+    this.#postCount += 1;
+    try {
+      const thread = this.#running();
+      const key = this.#nextKey();
+      try {
+        for await (const bytes of chunks) thread.post({ type: "bytes", key, bytes });
+      } catch (error) {
+        thread.post({ type: "drop", key });
+        throw error;
+      }
+      return (await this.#call(thread, { type: "add", key })) as AddedRows;
+    } finally {
+      this.#postCount -= 1;
+    }
+  }
+
+  /**
+   * Returns the diagnosis of the newest rows.
+   *
+   * @throws ServiceError `queue-full`, or `internal` if the thread ended.
+   */
+  async diagnose(options: LiveDiagnoseOptions = {}): Promise<LiveDiagnosis> {
+    if (this.#diagnosisCount >= mostDiagnoses) {
+      const message = `${this.#diagnosisCount} diagnoses are being made, at most ${mostDiagnoses} may be`;
+      throw new ServiceError("queue-full", message);
+    }
+    this.#diagnosisCount += 1;
+    try {
+      const thread = this.#running();
+      const call = { type: "diagnose", key: this.#nextKey(), options } as const;
+      return (await this.#call(thread, call)) as LiveDiagnosis;
+    } finally {
+      this.#diagnosisCount -= 1;
+    }
+  }
+
+  #running(): DoctorThread {
+    if (this.#isClosed) throw new ServiceError("stopping", "The service is stopping");
+    this.#thread ??= this.#start(this.#setup, {
+      onReply: (reply) => this.#settle(reply),
+      onLost: (cause) => this.#lose(lost(cause)),
+    });
+    return this.#thread;
+  }
+
+  #nextKey(): number {
+    this.#lastKey += 1;
+    return this.#lastKey;
+  }
+
+  async #call(thread: DoctorThread, request: DoctorRequest): Promise<AddedRows | LiveDiagnosis> {
+    // It may have ended while the post was received.
+    if (this.#thread !== thread) throw lost(new Error("it ended while the post was received"));
+    return await new Promise((resolve, reject) => {
+      this.#pending.set(request.key, { resolve, reject });
+      thread.post(request);
+    });
+  }
+
+  #settle(reply: DoctorReply): void {
+    const call = this.#pending.get(reply.key);
+    this.#pending.delete(reply.key);
+    if (reply.type === "done") call?.resolve(reply.result);
+    else if (reply.type === "refused") {
+      call?.reject(
+        new ServiceError("bad-request", `Cannot compare the logprobs: ${reply.message}`),
+      );
+    } else call?.reject(new InvariantError(`the doctor failed: ${reply.message}`));
+  }
+
+  /** The next call starts another thread, without rows. */
+  #lose(error: Error): void {
+    this.#thread = undefined;
+    for (const { reject } of this.#pending.values()) reject(error);
+    this.#pending.clear();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosed = true;
+    await this.#thread?.close();
+    this.#lose(new ServiceError("stopping", "The service is stopping"));
+  }
+}
+
+function lost(cause: Error): ServiceError {
+  const message = `The doctor has ended, and its rows are lost: ${cause.message}; post fewer rows at once`;
+  return new ServiceError("internal", message, { cause });
+}
