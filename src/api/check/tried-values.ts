@@ -10,6 +10,7 @@ import {
   propertiesIn,
   typesIn,
 } from "./fitting-value.ts";
+import { formatCount } from "../../text/format-count.ts";
 
 /** A value for an argument, and its description in reports. */
 export type TriedValue = readonly [what: string, value: PyValue];
@@ -140,14 +141,14 @@ function sizedValues(
 }
 
 function sizedText(size: number): TriedValue {
-  return [`a text of ${size.toLocaleString("en-US")} characters`, "x".repeat(size)];
+  return [`a text of ${formatCount(size)} characters`, "x".repeat(size)];
 }
 
 function listValues(schema: PyDict, depth: number): readonly TriedValue[] {
   const items = schema.get("items");
   const item = fittingValue(items, depth + 1);
   const sized = (size: number): TriedValue => [
-    `a list of ${size.toLocaleString("en-US")} items`,
+    `a list of ${formatCount(size)} items`,
     new Array<PyValue>(size).fill(item),
   ];
   return [

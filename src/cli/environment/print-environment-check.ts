@@ -4,8 +4,8 @@ import type { EnvironmentCheck } from "../../api/check/task-checker.ts";
 import { loadEnvironment, loadOwnUser } from "../../composition/environment/environments.ts";
 import { plainStyle, printable, terminalStyle } from "../../report/text-style.ts";
 import { stopOnInterrupt } from "../interrupt.ts";
-import { formatCount } from "../progress-line.ts";
 import { writeOut } from "../write-out.ts";
+import { formatCount } from "../../text/format-count.ts";
 
 /** Flags of `turnwright env check`. */
 export interface CheckFlags extends EnvironmentFlags {

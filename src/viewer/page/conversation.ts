@@ -13,6 +13,7 @@ import { hasHit, longText } from "./long-text.ts";
 import { formatDuration } from "./parts.ts";
 import { untrainedWords } from "./untrained-list.ts";
 import type { ViewerApp } from "./viewer-app.ts";
+import { formatCount } from "../../text/format-count.ts";
 
 /** Options for showing a conversation. */
 interface ConversationOptions {
@@ -113,7 +114,7 @@ function turnEntry(row: EpisodeRow, turn: TurnRecord, options: ConversationOptio
 
 function reasoningOf(app: ViewerApp, { turnIndex, reasoning }: TurnRecord): TemplateResult {
   return html`<details class="reasoning" ?open=${hasHit(app, reasoning!)}>
-    <summary>reasoning, ${reasoning!.length.toLocaleString("en-US")} characters</summary>
+    <summary>reasoning, ${formatCount(reasoning!.length)} characters</summary>
     <div class="body">${longText(app, `reasoning ${turnIndex}`, reasoning!)}</div>
   </details>`;
 }

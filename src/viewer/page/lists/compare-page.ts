@@ -13,6 +13,7 @@ import { settingDifferences } from "../../model/lists/setting-differences.ts";
 import { visibleText } from "../../model/visible-text.ts";
 import { choice, whenReady } from "../parts.ts";
 import type { EpisodeList, ViewerApp } from "../viewer-app.ts";
+import { formatCount } from "../../../text/format-count.ts";
 
 type CompareRoute = Extract<Route, { page: "compare" }>;
 
@@ -193,8 +194,7 @@ function leftOut(comparison: RunComparison) {
   return named.length === 0
     ? nothing
     : html`<p class="faint">
-        Left out:
-        ${named.map(([count, what]) => `${count.toLocaleString("en-US")} ${what}`).join(", ")}.
+        Left out: ${named.map(([count, what]) => `${formatCount(count)} ${what}`).join(", ")}.
       </p>`;
 }
 
