@@ -21,20 +21,30 @@ type CompareRoute = Extract<Route, { page: "compare" }>;
 export function comparePage(app: ViewerApp, route: CompareRoute): TemplateResult {
   return html`<div class="compare-page">
     ${runChoices(app, route)}
-    ${whenReady(app.list(route.run), (left) =>
-      whenReady(app.list(route.other), (right) => {
-        let comparison: RunComparison;
-        try {
-          comparison = compareRuns(resultsOf(left), resultsOf(right));
-        } catch (error) {
-          const message = error instanceof Error ? error.message : String(error);
-          return html`<p class="broken" role="alert">${visibleText(message)}</p>
-            ${settingTable(app, route, [left, right])}`;
-        }
-        return drawComparison(app, route, { comparison, left, right });
-      }),
-    )}
+    ${route.run === route.other ? sameRun(route.run) : differentRuns(app, route)}
   </div>`;
+}
+
+function sameRun(run: string): TemplateResult {
+  return html`<p class="waiting">
+    Both runs are ${visibleText(run)}, so nothing differs. Choose another run.
+  </p>`;
+}
+
+function differentRuns(app: ViewerApp, route: CompareRoute): TemplateResult {
+  return html`${whenReady(app.list(route.run), (left) =>
+    whenReady(app.list(route.other), (right) => {
+      let comparison: RunComparison;
+      try {
+        comparison = compareRuns(resultsOf(left), resultsOf(right));
+      } catch (error) {
+        const message = error instanceof Error ? error.message : String(error);
+        return html`<p class="broken" role="alert">${visibleText(message)}</p>
+          ${settingTable(app, route, [left, right])}`;
+      }
+      return drawComparison(app, route, { comparison, left, right });
+    }),
+  )}`;
 }
 
 /** Renders the choice of both runs. */
