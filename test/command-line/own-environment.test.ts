@@ -335,12 +335,17 @@ export function createEnvironment() {
 
   test("is an error to `env check`", async () => {
     const { status, stdout } = await runCli(["env", "check", file, "--tasks", "4", "--json"]);
-    const { problems } = JSON.parse(stdout) as { problems: { message: string }[] };
+    const { ok, problems } = JSON.parse(stdout) as { ok: boolean; problems: { message: string }[] };
+    expect(ok).toBe(false);
     const errors = [
       ["lamps/train/6666", lines[0]],
       ["lamps/train/9999", lines[1]],
       ["lamps/train/3333", lines[2]],
-    ].map(([task, line]) => ({ severity: "error", task, message: `task ${task}: ${line}` }));
+    ].map(([task, line]) => {
+      const [what, remedy] = line!.split("; ");
+      const where = `task ${task}`;
+      return { severity: "error", task, where, what, remedy, message: `${where}: ${line}` };
+    });
     expect(problems).toEqual(expect.arrayContaining(errors) as object);
     expect(status).toBe(1);
   });

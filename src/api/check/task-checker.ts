@@ -190,7 +190,7 @@ export class TaskChecker {
     } catch (error) {
       this.#setup.signal.throwIfAborted();
       if (latest !== undefined && isTimeout(error)) this.#hung.add(nameOf(latest));
-      this.report("error", describeFailure(error), { before });
+      this.report("error", describeFailure(error), { before, remedy: remedyOf(error) });
       return undefined;
     }
   }
@@ -209,6 +209,13 @@ function describeFailure(error: unknown): string {
   const cause = error instanceof RolloutError ? error.cause : undefined;
   const place = placeOfThrow(cause);
   return `${message}${place === undefined || message.includes(place) ? "" : ` at ${place}`}${hint}`;
+}
+
+/** Returns the expected behaviour where a failure's message does not name it. */
+function remedyOf(error: unknown): string {
+  return isTimeout(error)
+    ? "expected an answer within the time limit (--timeout)"
+    : "expected no exception: refuse() answers a mistake of the model, and a user or a score must not fail";
 }
 
 function isTimeout(error: unknown): boolean {

@@ -31,7 +31,8 @@ export async function printEnvironmentCheck(name: string, flags: CheckFlags): Pr
     signal: stopOnInterrupt(),
   });
   if (flags.json === true) {
-    await writeOut(`${JSON.stringify({ environment: environment.name, ...check })}\n`);
+    const ok = check.errorCount === 0;
+    await writeOut(`${JSON.stringify({ environment: environment.name, ok, ...check })}\n`);
   } else {
     await writeOut(checkText(environment.name, check, { isTerminal: process.stdout.isTTY }));
   }
