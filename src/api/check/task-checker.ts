@@ -12,7 +12,8 @@ import {
   talkers,
   type HostileAgent,
 } from "./hostile-agents.ts";
-import { nameOf, playAgent, type AgentSetup, type PlayedAgent } from "./play-agent.ts";
+import { nameOf } from "../../episode/judged-world.ts";
+import { playAgent, type AgentSetup, type PlayedAgent } from "./play-agent.ts";
 import { ProblemList, type EnvironmentProblem, type ProblemPlace } from "./problem-list.ts";
 import { WantedMembers } from "./wanted-members.ts";
 
