@@ -146,7 +146,12 @@ export class JudgedWorld implements AsyncDisposable {
   ): Promise<Result> {
     const { watch, userCalls, timeoutMs } = this.#worldTerms;
     const waitsFor = userCalls.watchCall(watch);
-    return await crossBoundary(watch, { party, ...about, waitsFor, timeoutMs }, work);
+    const boundary = { party, ...about, waitsFor, timeoutMs };
+    return await crossBoundary(watch, boundary, async (signal) => {
+      // The wait for the call begins before its code runs, so the time limit also holds if the code is ended from outside.
+      await Promise.resolve();
+      return await work(signal);
+    });
   }
 }
 

@@ -388,6 +388,33 @@ test("a folder in a file's place is refused", async () => {
   });
 });
 
+test("`env check` ends a user and a tool that loop without end, and names their lines", async () => {
+  const file = path.join(scratch, "looping.mjs");
+  await writeFile(
+    file,
+    `import { defineEnvironment } from ${JSON.stringify(pathToFileURL(fileURLToPath(new URL("../../dist/src/index.js", import.meta.url))).href)};
+export default defineEnvironment({
+  name: "looping", tasks: [{ instruction: "Look." }], policy: "", score: () => 0,
+  tools: { look: { description: "Look.", execute() {
+    for (;;) {}
+  } } },
+  user: { strategy: "own", promptHash: "", open: () => ({
+    begin: async () => "Hello.",
+    async reply() {
+      for (;;) {}
+    },
+    usage: () => ({ callCount: 0, inputTokenCount: 0, outputTokenCount: 0, costUsd: 0 }),
+  }) },
+});
+`,
+  );
+  const { status, stdout } = await runCli(["env", "check", file, "--timeout", "1"]);
+  const ended = "no answer within 1000 ms: it runs without end at looping.mjs";
+  expect(stdout).toContain(`Cannot hear the user's reply in task looping/test/0: ${ended}:10\n`);
+  expect(stdout).toContain(`Cannot answer tool look: ${ended}:5\n`);
+  expect(status).toBe(1);
+});
+
 test("`env check` says of how many tasks it has played how many", async () => {
   const said = async (...flags: readonly string[]) =>
     (await callCli(["env", "check", lampsFile, ...flags])).stdout

@@ -5,6 +5,7 @@ import { JudgedWorld, nameOf } from "../../episode/judged-world.ts";
 import { RolloutError } from "../../errors.ts";
 import type { Task } from "../../task.ts";
 import type { User, UserLine, UserSession } from "../../user/user.ts";
+import type { LoopWatch } from "./loop-watch.ts";
 import type { HostileAgent } from "./hostile-agents.ts";
 
 /** The setting of a check's episodes. */
@@ -15,6 +16,8 @@ export interface AgentSetup {
   /** The time limit of each call, in milliseconds. */
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
+  /** Ends code that never gives back control. Absent: such code hangs. */
+  readonly loops?: LoopWatch | undefined;
 }
 
 /** Gets the events of an episode. */

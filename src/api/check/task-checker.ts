@@ -165,6 +165,7 @@ export class TaskChecker {
   /** Plays an agent, and records its failure as a problem. */
   async #play(task: Task, agent: HostileAgent, seed = 0): Promise<PlayedAgent | undefined> {
     this.#episodeCount += 1;
+    this.#setup.loops?.beat();
     const before = `an agent that ${agent.what}: `;
     let latest: Action | undefined;
     try {
@@ -181,6 +182,7 @@ export class TaskChecker {
           },
           onStep: (action) => {
             latest = action;
+            this.#setup.loops?.beat();
             this.#stepCount += 1;
             if (action.type === "call") this.#callCount += 1;
           },
@@ -191,7 +193,12 @@ export class TaskChecker {
     } catch (error) {
       this.#setup.signal.throwIfAborted();
       if (latest !== undefined && isTimeout(error)) this.#hung.add(nameOf(latest));
-      this.report("error", describeFailure(error), { before, remedy: remedyOf(error) });
+      const loop = this.#setup.loops?.takePlace();
+      const looping = loop === undefined ? "" : `: it runs without end at ${loop}`;
+      this.report("error", `${describeFailure(error)}${looping}`, {
+        before,
+        remedy: remedyOf(error),
+      });
       return undefined;
     }
   }
