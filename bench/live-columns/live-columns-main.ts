@@ -67,7 +67,9 @@ const engine: Engine = {
       logprobs: call.map(() => -0.5),
       finish: { type: "stop" },
       pieces: [{ requestId, tokenCount: call.length, policyVersion: "1", finish: "stop" }],
-      ...(asked !== undefined && { columns: { routedExperts: [await createPart(asked.knownRows)] } }),
+      ...(asked !== undefined && {
+        columns: { routedExperts: [await createPart(asked.knownRows)] },
+      }),
       discarded: [],
     };
   },

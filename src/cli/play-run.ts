@@ -58,7 +58,9 @@ export async function playRun(
   };
   await using folder = await run.openFolder(note);
   for (const text of folder.notes) note(text);
-  await using _viewer = display.view ? await openViewer(folder.dir, { successThreshold }) : undefined;
+  await using _viewer = display.view
+    ? await openViewer(folder.dir, { successThreshold })
+    : undefined;
   await using teacher =
     teacherConfig && (await openTeacher(teacherConfig, folder, { signal, note }));
   const result = await showPlay(run, { folder, display, signal, handOut, teacher });

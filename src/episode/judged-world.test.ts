@@ -7,19 +7,21 @@ import { JudgedWorld } from "./judged-world.ts";
 
 const say: Action = { type: "say", content: "Hm?" };
 
-const desk = defineEnvironment({
+const defined = defineEnvironment({
   name: "desk",
   tasks: [{ instruction: "Lend." }],
   policy: "",
   tools: { look: { description: "Look.", execute: () => "a desk" } },
   score: () => ({ turnRewards: [0.5, 0.5] }),
-}) as Environment;
+});
+const desk = defined as Environment;
+const ownUser: User = defined.user;
 
 const noCost = { callCount: 0, inputTokenCount: 0, outputTokenCount: 0, costUsd: 0 };
 
 function answering(reply: unknown): User {
   const session = { begin: async () => "Hello.", reply: async () => reply, usage: () => noCost };
-  return { ...desk.user!, strategy: "own", open: () => session as never };
+  return { ...ownUser, strategy: "own", open: () => session as never };
 }
 
 async function open(user: User, environment = desk): Promise<JudgedWorld> {
@@ -48,7 +50,7 @@ test("refuses a line that a run refuses, as the user's failure", async () => {
 });
 
 test("refuses a session, a step and a score that a run refuses", async () => {
-  const broken = { ...desk.user!, open: () => ({}) as never };
+  const broken = { ...ownUser, open: () => ({}) as never };
   await expect(open(broken)).rejects.toMatchObject({ code: "user/bad-session" });
   const odd = {
     ...desk,
@@ -65,7 +67,7 @@ test("refuses a session, a step and a score that a run refuses", async () => {
       );
     },
   };
-  await using world = await open(desk.user!, odd);
+  await using world = await open(ownUser, odd);
   await expect(world.step(say)).rejects.toMatchObject({ code: "environment/bad-step" });
   await expect(world.step(say)).rejects.toMatchObject({ code: "environment/bad-step" });
   await expect(world.score()).rejects.toMatchObject({ code: "grader/bad-score" });

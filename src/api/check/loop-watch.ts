@@ -1,4 +1,4 @@
-import { Session, url as inspectorUrl } from "node:inspector";
+import { url as inspectorUrl, type Session } from "node:inspector";
 import type { writeSync } from "node:fs";
 import { isMainThread, Worker } from "node:worker_threads";
 import { placeOfStack } from "../../text/source-place.ts";

@@ -67,7 +67,12 @@ function environmentLines(environment: Environment, ownUser: User | undefined): 
       const seed = isGiven(line, "seed") ? indexMember(line, "seed") : 0;
       const actions = actionsOf(line, "actions");
       await using world = await JudgedWorld.open({
-        ...{ environment, task, user, seed, signal, clock: systemClock },
+        environment,
+        task,
+        user,
+        seed,
+        signal,
+        clock: systemClock,
         timeoutMs: defaultLimits.toolTimeoutMs,
         userTimeoutMs: defaultLimits.userTimeoutMs,
       });

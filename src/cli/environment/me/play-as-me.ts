@@ -41,7 +41,12 @@ export async function playAsMe(conversation: MyConversation): Promise<void> {
   const { environment, task, user, seed } = conversation;
   const { signal } = new AbortController();
   await using world = await JudgedWorld.open({
-    ...{ environment, task, user, seed, signal, clock: systemClock },
+    environment,
+    task,
+    user,
+    seed,
+    signal,
+    clock: systemClock,
     timeoutMs: defaultLimits.toolTimeoutMs,
     userTimeoutMs: defaultLimits.userTimeoutMs,
   });
