@@ -8,7 +8,7 @@ import { describeInterval } from "../report/statistics/describe-interval.ts";
 import type { Estimate } from "../report/statistics/interval.ts";
 import { printable } from "../report/text-style.ts";
 import { evaluationFiles } from "../run/folder/evaluation-files.ts";
-import { formatCount } from "./progress-line.ts";
+import { formatCount } from "../text/format-count.ts";
 
 /** The highest k for which pass^k and pass@k are printed, besides the number of all attempts. */
 const mostShown = 8;

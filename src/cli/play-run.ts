@@ -26,12 +26,14 @@ export interface PlayedRun extends Pick<Run, "environment" | "plan"> {
   readonly teacher?: EpisodesScored;
 }
 
-/** The parts of a run outside this process. */
+/** Further parts of a played run. */
 export interface RunHelpers {
   /** Workers that play the attempts. */
   readonly handOut?: HandOutConfig | undefined;
   /** A teacher that scores the episodes as they end. */
   readonly teacher?: TeacherConfig | undefined;
+  /** The lowest reward of a success, for the viewer. Default: the environment's own verdict, or the reward 1. */
+  readonly successThreshold?: number | undefined;
 }
 
 /**
@@ -44,7 +46,7 @@ export async function playRun(
   config: RunConfig,
   display: RunDisplay,
   finish: (run: PlayedRun) => Promise<void>,
-  { handOut, teacher: teacherConfig }: RunHelpers = {},
+  { handOut, teacher: teacherConfig, successThreshold }: RunHelpers = {},
 ): Promise<void> {
   hideSecrets(createRunRedactor(config, process.env));
   const signal = stopOnInterrupt();
@@ -56,7 +58,9 @@ export async function playRun(
   };
   await using folder = await run.openFolder(note);
   for (const text of folder.notes) note(text);
-  await using _viewer = display.view ? await openViewer(folder.dir) : undefined;
+  await using _viewer = display.view
+    ? await openViewer(folder.dir, { successThreshold })
+    : undefined;
   await using teacher =
     teacherConfig && (await openTeacher(teacherConfig, folder, { signal, note }));
   const result = await showPlay(run, { folder, display, signal, handOut, teacher });
@@ -113,10 +117,14 @@ async function openWorkerPlayer(
  * Shows the run's folder in the browser. Prints to standard error, because standard output is for
  * results.
  */
-async function openViewer(dir: string): Promise<AsyncDisposable> {
-  const { startViewer } = await import("../viewer/server.ts");
-  const { openRuns } = await import("../viewer/source/run-catalog.ts");
-  const viewer = await startViewer(await openRuns([dir]), { port: 0 });
+async function openViewer(
+  dir: string,
+  { successThreshold }: Pick<RunHelpers, "successThreshold">,
+): Promise<AsyncDisposable> {
+  const { startRunViewer } = await import("../viewer/start-run-viewer.ts");
+  const viewer = await startRunViewer([dir], {
+    ...(successThreshold !== undefined && { successThreshold }),
+  });
   writeError(`view the run while it plays: ${viewer.url}\n`);
   return viewer;
 }

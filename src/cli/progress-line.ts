@@ -1,5 +1,6 @@
 import type { EngineOutage } from "../run/policy/engine-watch.ts";
 import type { RunProgress } from "../run/run-progress.ts";
+import { formatCount } from "../text/format-count.ts";
 
 /**
  * Shows the progress of a run: as one rewritten line on a terminal, otherwise as a line every few
@@ -134,10 +135,4 @@ function describeSpent({ spentMs }: RunProgress, busyShare?: number): string | u
   const percent = (share: number): string => `${Math.round(100 * share)} %`;
   const waits = `waits: model ${percent(engine / sum)}, user ${percent(user / sum)}, tools ${percent(environment / sum)}`;
   return busyShare === undefined ? waits : `${waits}; we are busy ${percent(busyShare)}`;
-}
-
-/** Formats a count with thousands separators: 12345.6 is `12,346`. */
-export function formatCount(value: number): string {
-  // The first use of `toLocaleString()` loads tables for 20 ms.
-  return String(Math.round(value)).replaceAll(/\B(?=(?:\d{3})+$)/g, ",");
 }

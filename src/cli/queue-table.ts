@@ -1,5 +1,5 @@
 import type { QueueState } from "../queue/read-queue.ts";
-import { formatCount } from "./progress-line.ts";
+import { formatCount } from "../text/format-count.ts";
 
 /** Formats the state of a queue for people. */
 export function printQueue({ store, runs, workers }: QueueState): string {

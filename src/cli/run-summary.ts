@@ -5,9 +5,9 @@ import { shellWord } from "../text/shell-word.ts";
 import { formatBytes } from "../text/format-bytes.ts";
 import type { UserSpending } from "../user/user.ts";
 import { programName } from "./own-command.ts";
-import { formatCount } from "./progress-line.ts";
 import { rowsText } from "./rows-text.ts";
 import type { EpisodesScored } from "../composition/open-episode-teacher.ts";
+import { formatCount } from "../text/format-count.ts";
 
 /** Formats the result of a run for people. */
 export function printRunSummary(

@@ -6,9 +6,9 @@ import {
 } from "../composition/open-episode-teacher.ts";
 import { createRunRedactor } from "../composition/run-secrets.ts";
 import type { RunFolder } from "../run/folder/run-folder.ts";
-import { formatCount } from "./progress-line.ts";
 import { ownCommand } from "./own-command.ts";
 import { hideSecrets } from "./write-out.ts";
+import { formatCount } from "../text/format-count.ts";
 
 /**
  * Opens the teacher of a rollout, and hides its key in everything that is printed.

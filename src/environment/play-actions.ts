@@ -41,10 +41,7 @@ export async function playActions<Data>(
   const steps: Step[] = [];
   for (const [index, action] of actions.entries()) {
     if (steps.at(-1)?.done !== undefined) {
-      throw new UsageError(
-        `Cannot play actions[${index}]: the episode was done after actions[${index - 1}], ` +
-          "expected no action to follow",
-      );
+      throw new UsageError(describeLate("actions", index));
     }
     steps.push(await world.step(action, { signal }));
   }
@@ -85,10 +82,7 @@ export async function replayCalls<Data>(
   let isDone = false;
   for (const [index, call] of calls.entries()) {
     if (isDone) {
-      throw new UsageError(
-        `Cannot make calls[${index}]: the episode was done after calls[${index - 1}], ` +
-          "expected no call to follow",
-      );
+      throw new UsageError(describeLate("calls", index));
     }
     const { observation, done } = await world.step(call, { signal });
     isDone = done !== undefined;
@@ -96,4 +90,13 @@ export async function replayCalls<Data>(
     if (world.stateHash !== undefined) stateHashes.push(await world.stateHash({ signal }));
   }
   return world.stateHash === undefined ? { observations } : { observations, stateHashes };
+}
+
+/** Describes an action or a call that follows the end of its episode. */
+export function describeLate(list: "actions" | "calls", index: number): string {
+  const [verb, noun] = list === "actions" ? ["play", "action"] : ["make", "call"];
+  return (
+    `Cannot ${verb} ${list}[${index}]: the episode was done after ${list}[${index - 1}], ` +
+    `expected no ${noun} to follow`
+  );
 }

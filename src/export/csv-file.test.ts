@@ -18,7 +18,7 @@ test("each component of the rewards has a column", async () => {
     for (const episode of episodes) yield { episode };
   }
   let text = "";
-  for await (const bytes of csvFile(read)) text += Buffer.from(bytes).toString();
+  for await (const bytes of csvFile(read())) text += Buffer.from(bytes).toString();
   const lines = text.trimEnd().split("\r\n");
   expect(lines[0]).toMatch(/,duration_s,reward\.exact,"reward\.a, b"$/);
   expect(lines.slice(1).map((line) => line.split(",").slice(-2))).toEqual([

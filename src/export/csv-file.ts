@@ -1,3 +1,4 @@
+import type { RewardComponents } from "../environment/reward-parts.ts";
 import type { EpisodeStory } from "../run/folder/episode-row.ts";
 
 const columns: Readonly<Record<string, (episode: EpisodeStory) => string | number | undefined>> = {
@@ -20,34 +21,31 @@ const columns: Readonly<Record<string, (episode: EpisodeStory) => string | numbe
   duration_s: ({ durationMs }) => durationMs / 1000,
 };
 
-/** Yields the finished episodes of a run. Each call reads them again. */
-type ReadEpisodes = () => AsyncIterable<{ readonly episode: EpisodeStory }>;
-
 /**
  * Yields CSV for spreadsheets, as RFC 4180 defines it: one line an episode. An absent value is an
  * empty cell. A component of the reward has a column `reward.NAME` with its value, without its weight.
+ * The names of these columns are known at the end, so all lines are kept until then: some hundred bytes each.
  */
-export async function* csvFile(read: ReadEpisodes): AsyncGenerator<Uint8Array> {
-  const components = await componentNames(read);
-  const names = [...Object.keys(columns), ...components.map((name) => toCell(`reward.${name}`))];
-  yield Buffer.from(`${names.join(",")}\r\n`);
-  for await (const { episode } of read()) {
-    const { rewardComponents: parts = {} } = episode;
-    const cells = [
-      ...Object.values(columns).map((value) => value(episode)),
-      ...components.map((name) => (Object.hasOwn(parts, name) ? parts[name]!.value : undefined)),
-    ];
-    yield Buffer.from(`${cells.map(toCell).join(",")}\r\n`);
+export async function* csvFile(
+  episodes: AsyncIterable<{ readonly episode: EpisodeStory }>,
+): AsyncGenerator<Uint8Array> {
+  const lines: { readonly cells: string; readonly parts: RewardComponents | undefined }[] = [];
+  const components = new Set<string>();
+  for await (const { episode } of episodes) {
+    const { rewardComponents: parts } = episode;
+    for (const name of Object.keys(parts ?? {})) components.add(name);
+    const cells = Object.values(columns).map((value) => toCell(value(episode)));
+    lines.push({ cells: cells.join(","), parts });
   }
-}
-
-/** Returns the names of the components that the episodes' rewards have, in the order in which they appear. */
-async function componentNames(read: ReadEpisodes): Promise<readonly string[]> {
-  const names = new Set<string>();
-  for await (const { episode } of read()) {
-    for (const name of Object.keys(episode.rewardComponents ?? {})) names.add(name);
+  const names = [...components];
+  const heads = [...Object.keys(columns), ...names.map((name) => toCell(`reward.${name}`))];
+  yield Buffer.from(`${heads.join(",")}\r\n`);
+  for (const { cells, parts = {} } of lines) {
+    const values = names.map((name) =>
+      Object.hasOwn(parts, name) ? parts[name]!.value : undefined,
+    );
+    yield Buffer.from(`${[cells, ...values.map(toCell)].join(",")}\r\n`);
   }
-  return [...names];
 }
 
 function toCell(value: string | number | undefined): string {

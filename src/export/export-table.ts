@@ -26,7 +26,7 @@ export async function* tableContent(
   to: "parquet" | "csv",
 ): AsyncGenerator<Uint8Array> {
   if (to === "parquet") await requirePlainRows(dir, to);
-  yield* to === "parquet" ? parquetFile(readTableRows(dir)) : csvFile(() => readFinished(dir));
+  yield* to === "parquet" ? parquetFile(readTableRows(dir)) : csvFile(readFinished(dir));
 }
 
 /** @throws UsageError if the run has no rows, or has side columns: tables of rows have no place for them. */

@@ -5,6 +5,7 @@ import { describeRoles, describeRows, roleHead } from "./rows/describe-rows.ts";
 import { describeInterval } from "./statistics/describe-interval.ts";
 import type { Estimate } from "./statistics/interval.ts";
 import { isSuccessful } from "./trial-result.ts";
+import { formatCount } from "../text/format-count.ts";
 
 /** The run's settings in a report: names and values, in order. */
 export type ReportSetup = readonly (readonly [name: string, value: string])[];
@@ -125,20 +126,29 @@ function renderEpisodes(evaluation: Evaluation): string {
 function renderEffort(evaluation: Evaluation): string {
   const { tokens, costUsd, time, episodes } = evaluation;
   const perEpisode = (count: number) =>
-    episodes.finished === 0 ? "" : ` (${whole(count / episodes.finished)} an episode)`;
+    episodes.finished === 0 ? "" : ` (${formatCount(count / episodes.finished)} an episode)`;
   const { episodeMs } = time;
   return table(
     ["", ""],
     [
-      ["turns", `${whole(evaluation.turnCount)}${perEpisode(evaluation.turnCount)}`],
-      ["tool calls", `${whole(evaluation.toolCallCount)}${perEpisode(evaluation.toolCallCount)}`],
-      ["turns with only malformed calls", whole(evaluation.formatErrorCount)],
-      ["sampled tokens", `${whole(tokens.sampled)}${perEpisode(tokens.sampled)}`],
-      ["prompt tokens", `${whole(tokens.prompt)}, of these cached ${whole(tokens.cachedPrompt)}`],
+      ["turns", `${formatCount(evaluation.turnCount)}${perEpisode(evaluation.turnCount)}`],
+      [
+        "tool calls",
+        `${formatCount(evaluation.toolCallCount)}${perEpisode(evaluation.toolCallCount)}`,
+      ],
+      ["turns with only malformed calls", formatCount(evaluation.formatErrorCount)],
+      ["sampled tokens", `${formatCount(tokens.sampled)}${perEpisode(tokens.sampled)}`],
+      [
+        "prompt tokens",
+        `${formatCount(tokens.prompt)}, of these cached ${formatCount(tokens.cachedPrompt)}`,
+      ],
       ...(evaluation.unmeteredTurnCount === undefined
         ? []
-        : [["turns without token counts", whole(evaluation.unmeteredTurnCount)] as const]),
-      ["user model tokens", `${whole(tokens.userInput)} in, ${whole(tokens.userOutput)} out`],
+        : [["turns without token counts", formatCount(evaluation.unmeteredTurnCount)] as const]),
+      [
+        "user model tokens",
+        `${formatCount(tokens.userInput)} in, ${formatCount(tokens.userOutput)} out`,
+      ],
       ["cost of the policy", dollars(costUsd.policy)],
       ["cost of the user", dollars(costUsd.user)],
       [
@@ -243,10 +253,6 @@ function estimate(value: Estimate | undefined): string {
 
 function fixed(value: number): string {
   return value.toFixed(3);
-}
-
-function whole(value: number): string {
-  return Math.round(value).toLocaleString("en-US");
 }
 
 function seconds(ms: number): string {

@@ -1,3 +1,5 @@
+import { formatCount } from "../text/format-count.ts";
+
 /** Functions that mark parts of a text, for example with colours. */
 export interface TextStyle {
   readonly heading: (text: string) => string;
@@ -44,7 +46,7 @@ export function shortened(text: string, length: number): string {
   if (text.length <= length) return text;
   const half = Math.floor(length / 2);
   const [head, tail] = [text.slice(0, half), text.slice(-half)];
-  return `${head} … (${(text.length - 2 * half).toLocaleString("en-US")} characters; --full shows them) … ${tail}`;
+  return `${head} … (${formatCount(text.length - 2 * half)} characters; --full shows them) … ${tail}`;
 }
 
 /** Indents every line of a text. */

@@ -46,6 +46,11 @@ export function placeOfThrow(error: unknown): string | undefined {
   return error instanceof Error ? here.foreignPlace(error.stack ?? "") : undefined;
 }
 
+/** Returns the first file and line of foreign code in a stack; `undefined` if it has none. */
+export function placeOfStack(stack: string): string | undefined {
+  return here.foreignPlace(stack);
+}
+
 /** True if the error's stack has lines of this package and no foreign lines. */
 export function isThrownByUs(error: unknown): boolean {
   return error instanceof Error && here.isOurs(error.stack ?? "");

@@ -335,12 +335,17 @@ export function createEnvironment() {
 
   test("is an error to `env check`", async () => {
     const { status, stdout } = await runCli(["env", "check", file, "--tasks", "4", "--json"]);
-    const { problems } = JSON.parse(stdout) as { problems: { message: string }[] };
+    const { ok, problems } = JSON.parse(stdout) as { ok: boolean; problems: { message: string }[] };
+    expect(ok).toBe(false);
     const errors = [
       ["lamps/train/6666", lines[0]],
       ["lamps/train/9999", lines[1]],
       ["lamps/train/3333", lines[2]],
-    ].map(([task, line]) => ({ severity: "error", task, message: `task ${task}: ${line}` }));
+    ].map(([task, line]) => {
+      const [what, remedy] = line!.split("; ");
+      const where = `task ${task}`;
+      return { severity: "error", task, where, what, remedy, message: `${where}: ${line}` };
+    });
     expect(problems).toEqual(expect.arrayContaining(errors) as object);
     expect(status).toBe(1);
   });
@@ -381,6 +386,33 @@ test("a folder in a file's place is refused", async () => {
     stdout: "",
     stderr: `turnwright: Cannot read ${scratch}: it is a folder, expected a file\n`,
   });
+});
+
+test("`env check` ends a user and a tool that loop without end, and names their lines", async () => {
+  const file = path.join(scratch, "looping.mjs");
+  await writeFile(
+    file,
+    `import { defineEnvironment } from ${JSON.stringify(pathToFileURL(fileURLToPath(new URL("../../dist/src/index.js", import.meta.url))).href)};
+export default defineEnvironment({
+  name: "looping", tasks: [{ instruction: "Look." }], policy: "", score: () => 0,
+  tools: { look: { description: "Look.", execute() {
+    for (;;) {}
+  } } },
+  user: { strategy: "own", promptHash: "", open: () => ({
+    begin: async () => "Hello.",
+    async reply() {
+      for (;;) {}
+    },
+    usage: () => ({ callCount: 0, inputTokenCount: 0, outputTokenCount: 0, costUsd: 0 }),
+  }) },
+});
+`,
+  );
+  const { status, stdout } = await runCli(["env", "check", file, "--timeout", "1"]);
+  const ended = "no answer within 1000 ms: it runs without end at looping.mjs";
+  expect(stdout).toContain(`Cannot hear the user's reply in task looping/test/0: ${ended}:10\n`);
+  expect(stdout).toContain(`Cannot answer tool look: ${ended}:5\n`);
+  expect(status).toBe(1);
 });
 
 test("`env check` says of how many tasks it has played how many", async () => {

@@ -117,9 +117,9 @@ class HttpCalls:
         if problem.is_absent and self._url not in _answered and tries >= min(ABSENT_TRIES, self._retries + 1):
             raise ServiceUnreachable(
                 f"Nothing answers at {self._url} ({problem}): start `turnwright serve`, or use the address of a "
-                "running one (the shims read TURNWRIGHT_URL)")
+                "running one (connect() and the shims read TURNWRIGHT_URL)") from None
         if not problem.is_full and failures >= self._retries:
-            raise ServiceUnreachable(f"{what} failed {tries} times at {self._url}, last by {problem}")
+            raise ServiceUnreachable(f"{what} failed {tries} times at {self._url}, last by {problem}") from None
         wait = max(min(30.0, 0.5 * 2 ** min(failures, 6)), problem.after_s or 0)
         log.warning("%s: %s; trying again in %g s", what, problem, wait)
         self._sleep(wait)

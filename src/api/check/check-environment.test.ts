@@ -177,6 +177,9 @@ describe("checkEnvironment() says what would spoil a run:", () => {
         severity: "error",
         message:
           "task lamps/train/0: an agent that calls set_lamp without arguments: Cannot answer tool set_lamp: no answer within 10000 ms",
+        where: "task lamps/train/0: an agent that calls set_lamp without arguments",
+        what: "Cannot answer tool set_lamp: no answer within 10000 ms",
+        remedy: "expected an answer within the time limit (--timeout)",
         task: "lamps/train/0",
       },
     ]);
@@ -195,6 +198,9 @@ describe("checkEnvironment() says what would spoil a run:", () => {
         severity: "warning",
         message:
           "an agent that does nothing is rewarded in 1 of 1 tasks, expected that in few: it is what a policy learns first",
+        where: "the environment",
+        what: "an agent that does nothing is rewarded in 1 of 1 tasks",
+        remedy: "expected that in few: it is what a policy learns first",
       },
     ]);
   });
@@ -208,7 +214,7 @@ describe("checkEnvironment() says what would spoil a run:", () => {
       tools: { roll: { description: "Roll.", execute: () => (rolled += 1) } },
       score: () => 0,
     });
-    expect((await checkEnvironment(dice)).problems).toEqual([
+    expect((await checkEnvironment(dice)).problems).toMatchObject([
       {
         severity: "warning",
         task: "dice/test/0",
@@ -245,6 +251,9 @@ describe("checkEnvironment() says what would spoil a run:", () => {
         task: "desk/test/0",
         message:
           "task desk/test/0: score() wants `loan`, and no state had such a member; did you mean `loans`?",
+        where: "task desk/test/0",
+        what: "score() wants `loan`, and no state had such a member",
+        remedy: "did you mean `loans`?",
       },
       {
         severity: "warning",
@@ -252,6 +261,9 @@ describe("checkEnvironment() says what would spoil a run:", () => {
         message:
           "task desk/test/0: score() wants `Fines`, and no state had such a member; expected a member that a " +
           "state has (loans, late), or one that a tool adds",
+        where: "task desk/test/0",
+        what: "score() wants `Fines`, and no state had such a member",
+        remedy: "expected a member that a state has (loans, late), or one that a tool adds",
       },
     ]);
   });

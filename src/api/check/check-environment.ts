@@ -4,6 +4,7 @@ import { reportUnhandledRejections } from "../../async/pass-over-floating.ts";
 import type { Environment } from "../../environment/environment.ts";
 import { defaultScript, createScriptedUser } from "../../user/scripted-user.ts";
 import type { User } from "../../user/user.ts";
+import { LoopWatch } from "./loop-watch.ts";
 import { checkTasks, checkTools } from "./check-declared.ts";
 import type { AgentSetup } from "./play-agent.ts";
 import { TaskChecker, type EnvironmentCheck } from "./task-checker.ts";
@@ -19,7 +20,18 @@ export interface CheckOptions {
   /** The clock for time limits. Default: the machine's clock. */
   readonly clock?: Pick<Clock, "after" | "now">;
   readonly signal?: AbortSignal;
+  /**
+   * True to end code that never gives back control, such as an endless loop. It is reported with its file and line.
+   * Only in the main thread. Default false: such code hangs.
+   */
+  readonly endsLoops?: boolean;
 }
+
+/** The default time limit of a call, in milliseconds. */
+const defaultTimeoutMs = 10_000;
+
+/** The time that a call's own limit has before its code is ended, in milliseconds. */
+const graceMs = 1_000;
 
 /**
  * Plays an environment with agents that make mistakes, and reports what would spoil a run: code that throws or hangs
@@ -31,7 +43,8 @@ export async function checkEnvironment(
   environment: Environment,
   options: CheckOptions = {},
 ): Promise<EnvironmentCheck> {
-  const checker = new TaskChecker(setupOf(environment, options));
+  using loops = options.endsLoops === true ? watchLoops(environment, options) : undefined;
+  const checker = new TaskChecker({ ...setupOf(environment, options), loops });
   const { problems } = checker;
   using _floating = reportUnhandledRejections((line) => checker.report("error", line));
   for (const message of checkTools(environment.tools)) problems.add("error", message);
@@ -52,6 +65,14 @@ export async function checkEnvironment(
   return checker.conclude({ taskCount: tasks.length, totalTaskCount: totalCount });
 }
 
+function watchLoops({ name }: Environment, { timeoutMs = defaultTimeoutMs }: CheckOptions) {
+  return LoopWatch.start({
+    limitMs: timeoutMs + graceMs,
+    onLost: (place) =>
+      process.stderr.write(`turnwright: Cannot check ${name}: it runs without end at ${place}\n`),
+  });
+}
+
 function setupOf(environment: Environment, options: CheckOptions): AgentSetup {
   const own = (environment as { readonly user?: User }).user;
   const { clock = systemClock, signal = new AbortController().signal } = options;
@@ -59,7 +80,7 @@ function setupOf(environment: Environment, options: CheckOptions): AgentSetup {
     environment,
     user: options.user ?? own ?? createScriptedUser({ lines: defaultScript }),
     clock,
-    timeoutMs: options.timeoutMs ?? 10_000,
+    timeoutMs: options.timeoutMs ?? defaultTimeoutMs,
     signal,
   };
 }

@@ -4,6 +4,7 @@ import {
   type PyDict,
   type PyValue,
 } from "../../../packages/python-values/src/value.ts";
+import { writeCompactJson } from "../../json/exact-json.ts";
 import { toolParameters, type ToolDefinition } from "../../message.ts";
 
 /** The deepest nesting of schemas that values are made for. */
@@ -15,7 +16,18 @@ export function fittingArguments(tool: ToolDefinition): PyDict {
   return isPyDict(value) ? value : new Map();
 }
 
-/** Returns the simplest value that a schema allows. Deeply nested parts become null. */
+/** The most characters of a list's JSON. Lists in lists would otherwise multiply their least sizes. */
+const mostCharacters = 1_000_000;
+
+/** Returns the number of times that a list may have an item. */
+export function mostItems(item: PyValue): number {
+  return Math.floor(mostCharacters / (writeCompactJson(item).length + 1));
+}
+
+/**
+ * Returns the simplest value that a schema allows. Deeply nested parts become null, and lists of more than a million
+ * characters are cut.
+ */
 export function fittingValue(schema: PyValue | undefined, depth = 0): PyValue {
   if (!isPyDict(schema) || depth > deepestSchema) return null;
   const [choice] = listIn(schema, "enum");
@@ -30,7 +42,8 @@ export function fittingValue(schema: PyValue | undefined, depth = 0): PyValue {
       );
     case "array": {
       const item = fittingValue(schema.get("items"), depth + 1);
-      return new Array<PyValue>(Math.max(1, countIn(schema, "minItems") ?? 1)).fill(item);
+      const size = Math.max(1, countIn(schema, "minItems") ?? 1);
+      return new Array<PyValue>(Math.min(size, Math.max(1, mostItems(item)))).fill(item);
     }
     case "integer":
     case "number":

@@ -6,6 +6,12 @@ export interface EnvironmentProblem {
   readonly severity: "error" | "warning";
   /** The task, the problem, its place and the expected behaviour, in one line. */
   readonly message: string;
+  /** The place of the problem: its task and what the agent did, or `the environment`. */
+  readonly where: string;
+  /** The problem, without its place and the expected behaviour. */
+  readonly what: string;
+  /** The expected behaviour, such as `expected a finite number`. Empty if none is known. */
+  readonly remedy: string;
   /** The id of the first task that has the problem. Absent if no task has to be played to see it. */
   readonly task?: string;
 }
@@ -17,6 +23,8 @@ export interface ProblemPlace {
   readonly before?: string;
   /** Problems with the same kind are one. Default: the problem's own text. */
   readonly kind?: string | undefined;
+  /** The expected behaviour, if the problem's text does not name it. */
+  readonly remedy?: string;
 }
 
 interface KnownProblem extends EnvironmentProblem {
@@ -36,7 +44,7 @@ export class ProblemList {
   add(
     severity: EnvironmentProblem["severity"],
     problem: string,
-    { task, before = "", kind }: ProblemPlace = {},
+    { task, before = "", kind, remedy }: ProblemPlace = {},
   ): void {
     const line = problem.replaceAll(/\s*\n\s*/g, " ");
     const key = kind ?? (task === undefined ? line : line.replaceAll(task.id, "TASK"));
@@ -45,9 +53,12 @@ export class ProblemList {
       if (task !== undefined) known.tasks.add(task.id);
       return;
     }
+    const place = `${task === undefined ? "" : `task ${task.id}: `}${before}`;
     this.#known.set(key, {
       severity,
-      message: `${task === undefined ? "" : `task ${task.id}: `}${before}${line}`,
+      message: `${place}${line}`,
+      where: place === "" ? "the environment" : place.replace(/: $/, ""),
+      ...splitProblem(line, remedy),
       ...(task !== undefined && { task: task.id }),
       tasks: new Set(task === undefined ? [] : [task.id]),
     });
@@ -74,6 +85,12 @@ export class ProblemList {
   get warningCount(): number {
     return this.#known.size - this.errorCount;
   }
+}
+
+/** Splits a problem's text into the problem and the expected behaviour. */
+function splitProblem(line: string, remedy = "") {
+  const parts = /^(.+?)[,;:] ((?:expected|did you mean|await|catch) .*)$/.exec(line);
+  return parts === null ? { what: line, remedy } : { what: parts[1]!, remedy: parts[2]! };
 }
 
 function isError({ severity }: EnvironmentProblem): boolean {

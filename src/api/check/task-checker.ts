@@ -12,7 +12,8 @@ import {
   talkers,
   type HostileAgent,
 } from "./hostile-agents.ts";
-import { nameOf, playAgent, type AgentSetup, type PlayedAgent } from "./play-agent.ts";
+import { nameOf } from "../../episode/judged-world.ts";
+import { playAgent, type AgentSetup, type PlayedAgent } from "./play-agent.ts";
 import { ProblemList, type EnvironmentProblem, type ProblemPlace } from "./problem-list.ts";
 import { WantedMembers } from "./wanted-members.ts";
 
@@ -164,6 +165,7 @@ export class TaskChecker {
   /** Plays an agent, and records its failure as a problem. */
   async #play(task: Task, agent: HostileAgent, seed = 0): Promise<PlayedAgent | undefined> {
     this.#episodeCount += 1;
+    this.#setup.loops?.beat();
     const before = `an agent that ${agent.what}: `;
     let latest: Action | undefined;
     try {
@@ -180,6 +182,7 @@ export class TaskChecker {
           },
           onStep: (action) => {
             latest = action;
+            this.#setup.loops?.beat();
             this.#stepCount += 1;
             if (action.type === "call") this.#callCount += 1;
           },
@@ -190,7 +193,12 @@ export class TaskChecker {
     } catch (error) {
       this.#setup.signal.throwIfAborted();
       if (latest !== undefined && isTimeout(error)) this.#hung.add(nameOf(latest));
-      this.report("error", describeFailure(error), { before });
+      const loop = this.#setup.loops?.takePlace();
+      const looping = loop === undefined ? "" : `: it runs without end at ${loop}`;
+      this.report("error", `${describeFailure(error)}${looping}`, {
+        before,
+        remedy: remedyOf(error),
+      });
       return undefined;
     }
   }
@@ -209,6 +217,13 @@ function describeFailure(error: unknown): string {
   const cause = error instanceof RolloutError ? error.cause : undefined;
   const place = placeOfThrow(cause);
   return `${message}${place === undefined || message.includes(place) ? "" : ` at ${place}`}${hint}`;
+}
+
+/** Returns the expected behaviour where a failure's message does not name it. */
+function remedyOf(error: unknown): string {
+  return isTimeout(error)
+    ? "expected an answer within the time limit (--timeout)"
+    : "expected no exception: refuse() answers a mistake of the model, and a user or a score must not fail";
 }
 
 function isTimeout(error: unknown): boolean {

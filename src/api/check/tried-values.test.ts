@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { toPyValue, type PlainJson } from "../../../packages/python-values/src/value.ts";
+import { writeCompactJson } from "../../json/exact-json.ts";
 import { fittingValue } from "./fitting-value.ts";
 import { triedValues } from "./tried-values.ts";
 
@@ -84,4 +85,14 @@ test.each<readonly [PlainJson, PlainJson]>([
   [{ oneOf: [{ const: "on" }] }, "on"],
 ])("fittingValue() fits %j", (schema, expected) => {
   expect(fittingValue(toPyValue(schema))).toEqual(toPyValue(expected));
+});
+
+test("lists in lists have a million characters at most", () => {
+  const list = (items: PlainJson): PlainJson => ({ type: "array", minItems: 50_000, items });
+  const schema = toPyValue(list(list(list({ type: "string", minLength: 9_000 }))));
+  const lengths = [fittingValue(schema), ...triedValues(schema).map(([, value]) => value)].map(
+    (value) => writeCompactJson(value).length,
+  );
+  expect(Math.max(...lengths)).toBeLessThan(1_000_010);
+  expect(lengths[0]).toBeGreaterThan(900_000);
 });

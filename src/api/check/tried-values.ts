@@ -7,9 +7,11 @@ import {
   deepestSchema,
   fittingValue,
   listIn,
+  mostItems,
   propertiesIn,
   typesIn,
 } from "./fitting-value.ts";
+import { formatCount } from "../../text/format-count.ts";
 
 /** A value for an argument, and its description in reports. */
 export type TriedValue = readonly [what: string, value: PyValue];
@@ -70,7 +72,7 @@ function valuesOfType(type: PyValue, schema: PyDict, depth: number): readonly Tr
     case "number":
       return [...boundValues(schema), ...numbers];
     case "string":
-      return [...sizedValues(schema, "Length", sizedText), ...texts];
+      return [...sizesAround(schema, "Length").map(sizedText), ...texts];
     case "array":
       return listValues(schema, depth);
     case "object":
@@ -126,33 +128,30 @@ function boundValues(schema: PyDict): readonly TriedValue[] {
   });
 }
 
-/** Returns values of the sizes around the two limits of a text or a list. */
-function sizedValues(
-  schema: PyDict,
-  what: "Length" | "Items",
-  make: (size: number) => TriedValue,
-): readonly TriedValue[] {
+/** Returns the sizes around the two limits of a text or a list. */
+function sizesAround(schema: PyDict, what: "Length" | "Items"): readonly number[] {
   const limits = [countIn(schema, `min${what}`), countIn(schema, `max${what}`)];
   const sizes = limits.flatMap((limit) =>
     limit === undefined ? [] : [limit - 1, limit, limit + 1].filter((size) => size >= 0),
   );
-  return [...new Set(sizes)].map(make);
+  return [...new Set(sizes)];
 }
 
 function sizedText(size: number): TriedValue {
-  return [`a text of ${size.toLocaleString("en-US")} characters`, "x".repeat(size)];
+  return [`a text of ${formatCount(size)} characters`, "x".repeat(size)];
 }
 
 function listValues(schema: PyDict, depth: number): readonly TriedValue[] {
   const items = schema.get("items");
   const item = fittingValue(items, depth + 1);
-  const sized = (size: number): TriedValue => [
-    `a list of ${size.toLocaleString("en-US")} items`,
-    new Array<PyValue>(size).fill(item),
-  ];
+  const sizes = [...sizesAround(schema, "Items"), manyItems].filter(
+    (size) => size <= mostItems(item),
+  );
   return [
-    ...sizedValues(schema, "Items", sized),
-    sized(manyItems),
+    ...sizes.map((size): TriedValue => [
+      `a list of ${formatCount(size)} items`,
+      new Array<PyValue>(size).fill(item),
+    ]),
     ["[null]", [null]],
     ...limitValues(items, depth + 1).map(([what, value]): TriedValue => [`[${what}]`, [value]]),
   ];

@@ -56,11 +56,12 @@ async function playAndReport(config: RunConfig, settings: GivenSettings): Promis
   const { describeTroubles } = await import("../run-summary.ts");
   const { tauTaskInfo } = await import("../tau-task-info.ts");
   const display = readRunDisplay(settings);
+  const terms = readReportTerms(settings);
   const finish = async ({ result, folder, environment, plan }: PlayedRun): Promise<void> => {
     const { dir, name } = folder;
     const { end } = result;
     const evaluation = await writeEvaluation(await openStoredRun(dir), {
-      plan: await planEvaluation(environment.name, plan, readReportTerms(settings)),
+      plan: await planEvaluation(environment.name, plan, terms),
       taskInfo: tauTaskInfo(environment),
     });
     const files = { summary: "summary.json", ...evaluationFiles };
@@ -72,7 +73,8 @@ async function playAndReport(config: RunConfig, settings: GivenSettings): Promis
   };
   const handOut = readHandOutConfig(pickSettings(handOutSettings, settings));
   if (handOut !== undefined) requireIds(config.engine, workersNeedIds);
-  await playRun(config, display, finish, { handOut });
+  const { successThreshold } = terms;
+  await playRun(config, display, finish, { handOut, successThreshold });
 }
 
 const unfinished = {

@@ -24,7 +24,8 @@ export const rolloutSettings = [
 export function defineRollout(command: Command): void {
   command.description(
     "Plays many episodes at once and writes the exact sampled ids with their logprobs, loss mask " +
-      "and reward. Settings come from flags, then from --config, then from the defaults.",
+      "and reward. Settings come from flags, then from --config, then from the defaults. The same command " +
+      "with the same --out continues a run that was stopped; no other flag is needed.",
   );
   addConfiguredSettings(command, rolloutSettings, groupSettings);
   command.action(async (flags: Record<string, unknown>) => {

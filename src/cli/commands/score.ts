@@ -12,8 +12,8 @@ import type { TeacherRecord } from "../../teacher/teacher-record.ts";
 import { isInterruption, stopOnInterrupt } from "../interrupt.ts";
 import { addConfiguredSettings, givenSettings } from "../option.ts";
 import { ownCommand } from "../own-command.ts";
-import { formatCount } from "../progress-line.ts";
 import { hideSecrets, writeError, writeOut } from "../write-out.ts";
+import { formatCount } from "../../text/format-count.ts";
 
 /** Time between two lines of progress, in milliseconds. */
 const terminalIntervalMs = 100;

@@ -6,8 +6,12 @@ import {
   type TauEnvironment,
 } from "../../../environments/tau-bench/index.ts";
 import { readArguments } from "../../../environments/tau-bench/replay.ts";
-import type { Action, Environment } from "../../environment/environment.ts";
-import { playActions, replayCalls } from "../../environment/play-actions.ts";
+import type { Action, Environment, Step } from "../../environment/environment.ts";
+import { describeLate, replayCalls, type PlayedActions } from "../../environment/play-actions.ts";
+import { JudgedWorld } from "../../episode/judged-world.ts";
+import { defaultLimits } from "../../episode/limits.ts";
+import { systemClock } from "../../async/clock.ts";
+import { UsageError } from "../../errors.ts";
 import {
   isPyDict,
   type PlainJson,
@@ -59,16 +63,20 @@ function environmentLines(environment: Environment, ownUser: User | undefined): 
     async play(line) {
       const task = environment.task(textMember(line, "split"), indexMember(line, "taskIndex"));
       const isScripted = isGiven(line, "userReplies") || ownUser === undefined;
-      const { opening, steps, score } = await playActions(
+      const user = isScripted ? createScriptedUser({ lines: repliesOf(line) }) : ownUser;
+      const seed = isGiven(line, "seed") ? indexMember(line, "seed") : 0;
+      const actions = actionsOf(line, "actions");
+      await using world = await JudgedWorld.open({
         environment,
-        {
-          task,
-          user: isScripted ? createScriptedUser({ lines: repliesOf(line) }) : ownUser,
-          seed: isGiven(line, "seed") ? indexMember(line, "seed") : 0,
-          actions: actionsOf(line, "actions"),
-        },
-        { signal },
-      );
+        task,
+        user,
+        seed,
+        signal,
+        clock: systemClock,
+        timeoutMs: defaultLimits.toolTimeoutMs,
+        userTimeoutMs: defaultLimits.userTimeoutMs,
+      });
+      const { opening, steps, score } = await playActions(world, actions);
       const isDone = steps.at(-1)?.done !== undefined;
       return toJson({
         resetObservation: opening,
@@ -90,6 +98,17 @@ function environmentLines(environment: Environment, ownUser: User | undefined): 
       );
     },
   };
+}
+
+/** @throws UsageError if actions follow the end of the episode. */
+async function playActions(world: JudgedWorld, actions: readonly Action[]): Promise<PlayedActions> {
+  const opening = await world.begin();
+  const steps: Step[] = [];
+  for (const [index, action] of actions.entries()) {
+    if (steps.at(-1)?.done !== undefined) throw new UsageError(describeLate("actions", index));
+    steps.push(await world.step(action));
+  }
+  return { opening, steps, score: await world.score() };
 }
 
 /** Returns the task that the line names, otherwise the first task of the test split. */

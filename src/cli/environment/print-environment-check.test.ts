@@ -3,8 +3,21 @@ import { checkText } from "./print-environment-check.ts";
 
 const check = {
   problems: [
-    { severity: "error", message: "task desk/test/0: it is \u001B[2Jgone", task: "desk/test/0" },
-    { severity: "warning", message: "score() wants `loan`; did you mean `loans`?" },
+    {
+      severity: "error",
+      message: "task desk/test/0: it is \u001B[2Jgone",
+      where: "task desk/test/0",
+      what: "it is \u001B[2Jgone",
+      remedy: "expected no exception",
+      task: "desk/test/0",
+    },
+    {
+      severity: "warning",
+      message: "score() wants `loan`; did you mean `loans`?",
+      where: "the environment",
+      what: "score() wants `loan`",
+      remedy: "did you mean `loans`?",
+    },
   ],
   errorCount: 1,
   warningCount: 3,

@@ -2,10 +2,11 @@ import { environmentOf, type EnvironmentFlags } from "./environment-flags.ts";
 import { checkEnvironment } from "../../api/check/check-environment.ts";
 import type { EnvironmentCheck } from "../../api/check/task-checker.ts";
 import { loadEnvironment, loadOwnUser } from "../../composition/environment/environments.ts";
+import { isPythonEnvironment } from "../../environment/python/python-name.ts";
 import { plainStyle, printable, terminalStyle } from "../../report/text-style.ts";
 import { stopOnInterrupt } from "../interrupt.ts";
-import { formatCount } from "../progress-line.ts";
 import { writeOut } from "../write-out.ts";
+import { formatCount } from "../../text/format-count.ts";
 
 /** Flags of `turnwright env check`. */
 export interface CheckFlags extends EnvironmentFlags {
@@ -29,9 +30,12 @@ export async function printEnvironmentCheck(name: string, flags: CheckFlags): Pr
     ...(flags.tasks !== undefined && { taskCount: flags.tasks }),
     ...(flags.timeout !== undefined && { timeoutMs: flags.timeout * 1000 }),
     signal: stopOnInterrupt(),
+    // An environment in Python runs in processes of its own, which end such code themselves.
+    endsLoops: !isPythonEnvironment(name),
   });
   if (flags.json === true) {
-    await writeOut(`${JSON.stringify({ environment: environment.name, ...check })}\n`);
+    const ok = check.errorCount === 0;
+    await writeOut(`${JSON.stringify({ environment: environment.name, ok, ...check })}\n`);
   } else {
     await writeOut(checkText(environment.name, check, { isTerminal: process.stdout.isTTY }));
   }

@@ -7,6 +7,7 @@ import type { FileVerification } from "../../trajectory/verify-file.ts";
 import { countOf } from "../../text/count-of.ts";
 import { plainStyle, printable, type TextStyle } from "../../report/text-style.ts";
 import { rowsText } from "../rows-text.ts";
+import { formatCount } from "../../text/format-count.ts";
 
 /** The result of checking a run, a lone file or an export, with the logprobs that were computed again. */
 export type Verification = (RunVerification | FileVerification | ExportVerification) & {
@@ -20,8 +21,9 @@ const mostShown = 10;
 /** Formats the result of `turnwright verify` for people. */
 export function verificationText(result: Verification, style: TextStyle = plainStyle): string {
   const rows: [string, string][] = [];
-  if ("samples" in result) rows.push(["samples", whole(result.samples)]);
-  if ("records" in result) rows.push(["records", `${whole(result.records)} for ${result.as}`]);
+  if ("samples" in result) rows.push(["samples", formatCount(result.samples)]);
+  if ("records" in result)
+    rows.push(["records", `${formatCount(result.records)} for ${result.as}`]);
   if ("run" in result) rows.push(...runRows(result));
   if (result.rescore !== undefined) rows.push(...rescoreRows(result.rescore));
   if (result.note !== undefined) rows.push(["note", result.note]);
@@ -35,9 +37,9 @@ export function verificationText(result: Verification, style: TextStyle = plainS
 
 function runRows(run: RunVerification): [string, string][] {
   const { episodes, planned, isFinished, missing = [], missingCount = 0 } = run;
-  const of = planned === undefined ? "" : ` of ${whole(planned)} planned`;
+  const of = planned === undefined ? "" : ` of ${formatCount(planned)} planned`;
   const state = isFinished ? "finished" : "not finished";
-  const rows: [string, string][] = [["episodes", `${whole(episodes)}${of}, ${state}`]];
+  const rows: [string, string][] = [["episodes", `${formatCount(episodes)}${of}, ${state}`]];
   if (missingCount > 0) {
     const names = missing.map(printable).join(", ");
     const more = missingCount > missing.length ? ", …" : "";
@@ -102,8 +104,4 @@ function describe(violation: { readonly line?: number } & Omit<Finding, "file" |
 
 function nats(value: number): string {
   return String(Number(value.toPrecision(3)));
-}
-
-function whole(value: number): string {
-  return value.toLocaleString("en-US");
 }

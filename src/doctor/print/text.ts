@@ -4,6 +4,7 @@ import type { Diagnosis } from "../diagnosis.ts";
 import { describeProblem } from "../verdict/incomplete-cause.ts";
 import { figure, nats, percent } from "../verdict/words.ts";
 import { lagGroups, type NamedFigures } from "./groups.ts";
+import { formatCount } from "../../text/format-count.ts";
 
 /** Number of groups of a kind that the text shows. */
 const mostGroups = 12;
@@ -46,7 +47,7 @@ function figureLines(diagnosis: Diagnosis): readonly string[] {
   const rows: (readonly [string, string])[] = [
     [
       "compared",
-      `${countOf(counts.tokenCount, "token")} of ${counts.trainedTokenCount.toLocaleString("en-US")} trained in ${countOf(counts.rowCount, "row")}`,
+      `${countOf(counts.tokenCount, "token")} of ${formatCount(counts.trainedTokenCount)} trained in ${countOf(counts.rowCount, "row")}`,
     ],
     ...(all === undefined ? [] : overview(all)),
     ...(corrected === undefined

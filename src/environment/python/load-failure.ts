@@ -1,5 +1,6 @@
 import path from "node:path";
-import { isPythonFile } from "./python-name.ts";
+import { shellWord } from "../../text/shell-word.ts";
+import { distributionOf, isPythonFile } from "./python-name.ts";
 import type { PythonFailure } from "./python-failure.ts";
 
 /** Returns the reason why an environment cannot be loaded, with the line and the remedy. */
@@ -12,9 +13,11 @@ export function describeLoadFailure(
   const place =
     facts?.file === undefined ? "" : ` (${path.relative("", facts.file)}:${facts.line ?? 1})`;
   if (facts?.missing !== undefined) {
+    const distribution = distributionOf(environment, facts.missing);
+    const command = distribution === undefined ? "" : ` (pip install ${shellWord(distribution)})`;
     const how = isPythonFile(environment)
       ? 'install it there, name it in a "# /// script" block of the file, or name another interpreter with --python'
-      : "install it there, or name another interpreter with --python";
+      : `install it there${command}, or name another interpreter with --python`;
     return `${start}: Python ${executable} lacks the package ${facts.missing}${place}, ${how}`;
   }
   if (kind === "raised" && facts?.code === "refused")

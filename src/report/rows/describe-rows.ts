@@ -1,6 +1,7 @@
 import { countOf } from "../../text/count-of.ts";
 import type { AttemptFigure, RoleEvaluation, RowsEvaluation } from "./rows-evaluation.ts";
 import { describeRole } from "./lineage-words.ts";
+import { formatCount } from "../../text/format-count.ts";
 
 /** The texts of a report's figures on rows: names and texts, in order. */
 export function describeRows({
@@ -16,8 +17,11 @@ export function describeRows({
   const { turnCount, sampledTokenCount } = untrained;
   return [
     ["attempts with several rows", `${severalRowsCount} of ${attemptCount}`],
-    ["rows", `${whole(rowCount)} (${perAttempt(rowsPerAttempt)})`],
-    ["trained tokens", `${whole(trainedTokenCount)} (${perAttempt(trainedTokensPerAttempt)})`],
+    ["rows", `${formatCount(rowCount)} (${perAttempt(rowsPerAttempt)})`],
+    [
+      "trained tokens",
+      `${formatCount(trainedTokenCount)} (${perAttempt(trainedTokensPerAttempt)})`,
+    ],
     ["links", countsOf(edges)],
     [
       "sampled, not trained",
@@ -49,11 +53,11 @@ function roleCells(role: string, figures: RoleEvaluation): readonly string[] {
   const { attemptCount, averageReward } = figures;
   return [
     describeRole(role),
-    whole(rowCount),
-    whole(turnCount),
-    whole(trainedTokenCount),
+    formatCount(rowCount),
+    formatCount(turnCount),
+    formatCount(trainedTokenCount),
     `${(100 * trainedTokenShare).toFixed(1)} %`,
-    whole(attemptCount),
+    formatCount(attemptCount),
     averageReward === undefined ? "–" : averageReward.toFixed(3),
   ];
 }
@@ -73,14 +77,10 @@ function untrainedReasons({
 }
 
 function perAttempt({ mean, max }: AttemptFigure): string {
-  return `${mean.toFixed(1)} an attempt, at most ${whole(max)}`;
+  return `${mean.toFixed(1)} an attempt, at most ${formatCount(max)}`;
 }
 
 function countsOf(byName: Readonly<Partial<Record<string, number>>>): string {
   const known = Object.entries(byName).filter(([, count]) => (count ?? 0) > 0);
   return known.length === 0 ? "–" : known.map(([name, count]) => `${name} ×${count}`).join(", ");
-}
-
-function whole(value: number): string {
-  return value.toLocaleString("en-US");
 }

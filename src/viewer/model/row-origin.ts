@@ -1,6 +1,7 @@
 import type { RowLineage } from "../../episode/row-lineage.ts";
 import type { TurnRole, TurnEdge } from "../../episode/turn-lineage.ts";
 import { describeRole, linkWords } from "../../report/rows/lineage-words.ts";
+import { formatCount } from "../../text/format-count.ts";
 
 /** The lineage of each row of an episode, as its line has it. */
 export type EpisodeLineage = readonly (RowLineage | null)[];
@@ -76,7 +77,7 @@ export function rowPlaceWords(about: {
     place: `row ${segment} (${row + 1} of ${rowCount})`,
     role: describeRole(role),
     tokens:
-      `${trainedCount.toLocaleString("en-US")} of the attempt's ` +
-      `${attemptTokenCount.toLocaleString("en-US")} trained tokens (${share.toFixed(1)} %)`,
+      `${formatCount(trainedCount)} of the attempt's ` +
+      `${formatCount(attemptTokenCount)} trained tokens (${share.toFixed(1)} %)`,
   };
 }

@@ -2,6 +2,7 @@ import type { ColumnPart, ColumnParts } from "../../columns/column-part.ts";
 import { columnNames, type ColumnName } from "../../columns/column-specs.ts";
 import type { TokenPiece } from "./row-columns.ts";
 import { tokenText } from "./visible-text.ts";
+import { formatCount } from "../../text/format-count.ts";
 
 /** A side column of a training row, as the row's parts describe it. */
 export interface SideColumn {
@@ -103,5 +104,5 @@ export function spellPieces(
 
 /** Formats the number of parts. */
 export function formatParts(count: number): string {
-  return count === 1 ? "1 part" : `${count.toLocaleString("en-US")} parts`;
+  return count === 1 ? "1 part" : `${formatCount(count)} parts`;
 }

@@ -133,6 +133,12 @@ function shownTextOf(app: ViewerApp, route: EpisodeRoute, row: EpisodeRow) {
 /** Renders a running episode: the turns and answers so far. */
 function livePage(app: ViewerApp, route: EpisodeRoute, live: LiveEpisode): TemplateResult {
   const isOn = isPlayed(app, route.run);
+  const [later, missing] = isWithoutRows(app, route)
+    ? ["the opening follows", "the opening is not"]
+    : [
+        "the prompt and the environment's tokens follow",
+        "the prompt and the environment's tokens are not",
+      ];
   const turns = `${live.turnCount} ${live.turnCount === 1 ? "turn" : "turns"}`;
   return html`<section class="verdict" aria-label=${isOn ? "being played" : "not finished"}>
       <div class="verdict-words">
@@ -147,10 +153,9 @@ function livePage(app: ViewerApp, route: EpisodeRoute, live: LiveEpisode): Templ
           Attempt
           ${live.attempt}.${
             isOn
-              ? ` Shown is what is recorded as it happens; the prompt and the environment's tokens
-                follow when the episode ends.`
+              ? ` Shown is what is recorded as it happens; ${later} when the episode ends.`
               : ` The run ended before it did, and nothing of it is trained. Shown is what was
-                recorded; the prompt and the environment's tokens are not.`
+                recorded; ${missing}.`
           }
         </p>
       </div>

@@ -11,6 +11,7 @@ import { visibleText } from "../model/visible-text.ts";
 import { verdictOf } from "../model/verdict.ts";
 import { longText } from "./long-text.ts";
 import { endOf, formatDuration, formatNumber, rewardBadge, whenReady } from "./parts.ts";
+import { turnText } from "./turn-text.ts";
 import { episodeRoute, type ViewerApp } from "./viewer-app.ts";
 
 type GroupRoute = Extract<Route, { page: "group" }>;
@@ -95,7 +96,12 @@ function column(app: ViewerApp, route: GroupRoute, { entry, base }: Column): Tem
       ${partingWords(app, route, { entry, base, parting })}
     </header>
     ${whenReady(app.episode({ run: route.run, episode: rolloutId }), (row) =>
-      "isLive" in row ? html`` : columnTurns(app, row, parting?.turnIndex),
+      "isLive" in row
+        ? html``
+        : columnTurns(app, row, {
+            partingTurn: parting?.turnIndex,
+            onSelect: (turn) => app.go({ ...episodeRoute(route.run, rolloutId), turn }),
+          }),
     )}
   </article>`;
 }
@@ -192,42 +198,49 @@ function context({ texts, tokenCount }: RowView, start: number, end: number): st
   return from >= to ? "(the row ends)" : visibleText(texts.slice(from, to));
 }
 
-function columnTurns(app: ViewerApp, row: EpisodeRow, partingTurn: number | undefined) {
+interface ColumnTurns {
+  /** The turn at which the attempt differs from the one compared with. */
+  readonly partingTurn: number | undefined;
+  /** Called with a turn of which the tokens are wanted. */
+  readonly onSelect: (turnIndex: number) => void;
+}
+
+function columnTurns(app: ViewerApp, row: EpisodeRow, { partingTurn, onSelect }: ColumnTurns) {
   const { reasons, ending } = verdictOf(row);
   return html`<p class="ending">${ending}</p>
     <ul class="reasons">
       ${reasons.map((reason) => html`<li>${reason}</li>`)}
     </ul>
     <ol class="column-turns">
-      ${row.turns.map(
-        ({ turnIndex, text, steps }) =>
-          html`<li
-            class=${[
-              turnIndex === partingTurn ? "parts-here" : "",
-              turnIndex < (row.forkedFrom?.turnIndex ?? 0) ? "trained-elsewhere" : "",
-            ].join(" ")}
-            data-turn=${turnIndex}
-          >
-            <div class="said said-agent">
-              ${longText(app, `${row.rolloutId} column ${turnIndex}`, text)}
-            </div>
-            ${shownSteps(row, { turnIndex, steps }).map(
-              ({ source, observation, result, isError }, index) =>
-                html`<div class="said ${source === "user" ? "said-user" : "said-tool"}">
-                  <span class="who">${visibleText(source)}</span>
-                  ${
-                    result === "acted" && isError !== true
-                      ? nothing
-                      : html`<b class="warning">${result === "acted" ? "error" : result}</b>`
-                  }
-                  ${
-                    observation === ""
-                      ? html`<span class="faint">nothing</span>`
-                      : longText(app, `${row.rolloutId} step ${turnIndex} ${index}`, observation)
-                  }
-                </div>`,
-            )}
-          </li>`,
-      )}
+      ${row.turns.map((turn) => {
+        const { turnIndex, steps } = turn;
+        return html`<li
+          class=${[
+            turnIndex === partingTurn ? "parts-here" : "",
+            turnIndex < (row.forkedFrom?.turnIndex ?? 0) ? "trained-elsewhere" : "",
+          ].join(" ")}
+          data-turn=${turnIndex}
+        >
+          <div class="said said-agent">
+            ${turnText(turn, { app, key: row.rolloutId, onSelect })}
+          </div>
+          ${shownSteps(row, { turnIndex, steps }).map(
+            ({ source, observation, result, isError }, index) =>
+              html`<div class="said ${source === "user" ? "said-user" : "said-tool"}">
+                <span class="who">${visibleText(source)}</span>
+                ${
+                  result === "acted" && isError !== true
+                    ? nothing
+                    : html`<b class="warning">${result === "acted" ? "error" : result}</b>`
+                }
+                ${
+                  observation === ""
+                    ? html`<span class="faint">nothing</span>`
+                    : longText(app, `${row.rolloutId} step ${turnIndex} ${index}`, observation)
+                }
+              </div>`,
+          )}
+        </li>`;
+      })}
     </ol>`;
 }

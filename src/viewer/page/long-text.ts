@@ -2,6 +2,7 @@ import { html, nothing, type TemplateResult } from "lit/html.js";
 import { findHits } from "../model/lists/find-hits.ts";
 import { markedText } from "./marked-text.ts";
 import type { ViewerApp } from "./viewer-app.ts";
+import { formatCount } from "../../text/format-count.ts";
 
 const firstLength = 3_000;
 const moreLength = 50_000;
@@ -33,8 +34,8 @@ export function longText(app: ViewerApp, key: string, text: string): TemplateRes
               app.update();
             }}
           >
-            … ${rest.toLocaleString("en-US")} more
-            characters${hidden === 0 ? "" : `, ${hidden.toLocaleString("en-US")} hits`}
+            … ${formatCount(rest)} more
+            characters${hidden === 0 ? "" : `, ${formatCount(hidden)} hits`}
           </button>`
     }`;
 }

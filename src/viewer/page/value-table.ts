@@ -3,6 +3,7 @@ import { flattenValue } from "../model/flatten-value.ts";
 import { visibleText } from "../model/visible-text.ts";
 import { longText } from "./long-text.ts";
 import type { ViewerApp } from "./viewer-app.ts";
+import { formatCount } from "../../text/format-count.ts";
 
 /**
  * Renders the values within a value as a table.
@@ -24,7 +25,7 @@ export function valueTable(app: ViewerApp, key: string, value: unknown): Templat
         rest === 0
           ? nothing
           : html`<tr>
-              <td colspan="2">${rest.toLocaleString("en-US")} more values</td>
+              <td colspan="2">${formatCount(rest)} more values</td>
             </tr>`
       }
     </tbody>

@@ -37,6 +37,8 @@ test("a dispose() that hangs delays a session's end no longer than a call, and f
   await hand.advance(776);
   expect(log).toEqual([]);
   await hand.advance(1);
-  await expect(ended).rejects.toThrow("Cannot dispose of the world: no answer within 777 ms");
+  await expect(ended).rejects.toThrow(
+    "Cannot dispose of the world of task lamps/test/0: no answer within 777 ms",
+  );
   expect(log).toEqual(["freed"]);
 });

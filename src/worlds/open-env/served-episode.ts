@@ -1,13 +1,6 @@
 import { z } from "zod";
-import type { Action, Environment, Step, World } from "../../environment/environment.ts";
-import { crossBoundary } from "../../episode/boundary.ts";
-import { CallWatch } from "../../episode/turn/call-watch.ts";
-import {
-  checkOpening,
-  checkScore,
-  checkStep,
-  checkWorld,
-} from "../../episode/check/check-foreign.ts";
+import type { Action, Environment, Step } from "../../environment/environment.ts";
+import { JudgedWorld } from "../../episode/judged-world.ts";
 import { UsageError } from "../../errors.ts";
 import type { Clock } from "../../async/clock.ts";
 import { toolParameters, type ToolDefinition } from "../../message.ts";
@@ -54,8 +47,7 @@ interface ServedParts {
 /** The current episode of a session. A reset starts another one. */
 export class ServedEpisode implements AsyncDisposable {
   readonly #parts: ServedParts;
-  readonly #watch: CallWatch;
-  #world: World | undefined;
+  #world: JudgedWorld | undefined;
   #task: Task | undefined;
   #episodeId: string | undefined;
   #stepCount = 0;
@@ -63,7 +55,6 @@ export class ServedEpisode implements AsyncDisposable {
 
   constructor(parts: ServedParts) {
     this.#parts = parts;
-    this.#watch = new CallWatch(parts.signal, parts.clock);
   }
 
   /** The part of the episode's state that clients see. */
@@ -78,29 +69,22 @@ export class ServedEpisode implements AsyncDisposable {
    *   own errors.
    */
   async reset(data: unknown): Promise<OpenEnvResult> {
-    const { environment, user } = this.#parts;
+    const { environment } = this.#parts;
     const wish = read(resetSchema, data, "reset");
     const split = wish.split ?? firstSplit(environment);
     const size = environment.splits[split] ?? 0;
     const seed = wish.seed ?? 0;
     const task = environment.task(split, wish.index ?? (size === 0 ? 0 : seed % size));
     await this.#dispose();
-    const session = user.open(task, { seed });
     this.#task = task;
     this.#episodeId = wish.episode_id ?? undefined;
     this.#stepCount = 0;
     this.#isDone = false;
-    const opened = await this.#cross("open", async (signal) => {
-      return await environment.open(task, { user: session, signal });
-    });
-    const world = checkWorld(opened, `open() of ${environment.name}`);
-    this.#world = world;
-    const said = await this.#cross("begin the conversation", (signal) => world.begin({ signal }));
-    const observation = {
-      text: checkOpening(said, "world.begin()"),
-      policy: world.policyText ?? environment.policyText,
-      task_id: task.id,
-    };
+    const judged = await JudgedWorld.open({ ...this.#parts, task, seed });
+    this.#world = judged;
+    const text = await judged.begin();
+    const policy = judged.world.policyText ?? environment.policyText;
+    const observation = { text, policy, task_id: task.id };
     return { observation, reward: null, done: false };
   }
 
@@ -108,7 +92,7 @@ export class ServedEpisode implements AsyncDisposable {
   async step(data: unknown): Promise<OpenEnvResult> {
     const action = read(actionSchema, data, "action");
     if (action.type === "list_tools") {
-      const tools = this.#world?.tools ?? this.#parts.environment.tools;
+      const tools = this.#world?.world.tools ?? this.#parts.environment.tools;
       return { observation: { tools: tools.map(describeTool) }, reward: null, done: this.#isDone };
     }
     const world = this.#world;
@@ -127,46 +111,29 @@ export class ServedEpisode implements AsyncDisposable {
               (data as { readonly arguments?: unknown }).arguments ?? {},
             ) as PyDict,
           };
-    const answered = await this.#cross("step", (signal) => world.step(taken, { signal }));
-    const step = checkStep(answered, "world.step()");
+    const step = await world.step(taken);
     const observation = describeStep(action.type, step);
     if (step.done !== undefined) return await this.#finish(world, observation);
     return { observation, reward: null, done: false };
   }
 
-  async #finish(world: World, observation: OpenEnvResult["observation"]): Promise<OpenEnvResult> {
+  async #finish(
+    world: JudgedWorld,
+    observation: OpenEnvResult["observation"],
+  ): Promise<OpenEnvResult> {
     this.#isDone = true;
-    const result = await this.#cross("score", (signal) => world.score({ signal }));
-    const { reward, details } = checkScore(result, "world.score()");
+    const { reward, details } = await world.score();
     return { observation, reward, done: true, metadata: { details } };
-  }
-
-  async #cross<Result>(
-    what: string,
-    work: (signal: AbortSignal) => Result | Promise<Result>,
-  ): Promise<Result> {
-    const { timeoutMs } = this.#parts;
-    return await crossBoundary(this.#watch, { party: "environment", what, timeoutMs }, work);
   }
 
   async #dispose(): Promise<void> {
     const world = this.#world;
     this.#world = undefined;
-    if (world === undefined) return;
-    const { clock, timeoutMs } = this.#parts;
-    // The world must be released even if the session has ended, so this watch has its own signal.
-    using watch = new CallWatch(new AbortController().signal, clock);
-    const boundary = { party: "environment", what: "dispose of the world", timeoutMs } as const;
-    await crossBoundary(
-      watch,
-      boundary,
-      async (signal) => await world[Symbol.asyncDispose]({ signal }),
-    );
+    await world?.[Symbol.asyncDispose]();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#dispose();
-    this.#watch[Symbol.dispose]();
   }
 }
 

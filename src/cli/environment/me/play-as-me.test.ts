@@ -102,7 +102,7 @@ test("/help lists the commands", async () => {
 test("an error of the environment is the environment's failure", async () => {
   await expect(play(["switch"], lamp({ breaks: true }))).rejects.toMatchObject({
     code: "environment/exception",
-    message: "Cannot call switch: the fuse is blown",
+    message: "Cannot answer tool switch: the fuse is blown",
   });
 });
 

@@ -4,12 +4,12 @@ import type {
   Environment,
   Score,
   Step,
-  World,
 } from "../../../environment/environment.ts";
 import { differenceOf } from "../../../environment/state/difference.ts";
 import { stringifyPythonJson } from "../../../../packages/python-values/src/json/json-stringify.ts";
-import { attribute } from "../../../episode/boundary.ts";
-import { checkOpening, checkScore, checkStep } from "../../../episode/check/check-foreign.ts";
+import { systemClock } from "../../../async/clock.ts";
+import { JudgedWorld } from "../../../episode/judged-world.ts";
+import { defaultLimits } from "../../../episode/limits.ts";
 import type { ToolDefinition } from "../../../message.ts";
 import { describeDifference } from "../../../report/describe-difference.ts";
 import { indented, printable, type TextStyle } from "../../../report/text-style.ts";
@@ -40,38 +40,34 @@ export interface MyConversation {
 export async function playAsMe(conversation: MyConversation): Promise<void> {
   const { environment, task, user, seed } = conversation;
   const { signal } = new AbortController();
-  const session = await named("user", `open user ${user.strategy}`, () =>
-    user.open(task, { seed }),
-  );
-  const world = await named("environment", `open task ${task.id}`, () =>
-    environment.open(task, { user: session, signal }),
-  );
-  try {
-    await new MyEpisode(conversation, world).play();
-  } finally {
-    await world[Symbol.asyncDispose]({ signal });
-  }
+  await using world = await JudgedWorld.open({
+    environment,
+    task,
+    user,
+    seed,
+    signal,
+    clock: systemClock,
+    timeoutMs: defaultLimits.toolTimeoutMs,
+    userTimeoutMs: defaultLimits.userTimeoutMs,
+  });
+  await new MyEpisode(conversation, world).play();
 }
 
 class MyEpisode {
   readonly #conversation: MyConversation;
-  readonly #world: World;
+  readonly #world: JudgedWorld;
   readonly #tools: readonly ToolDefinition[];
-  readonly #signal = new AbortController().signal;
   #turnCount = 0;
 
-  constructor(conversation: MyConversation, world: World) {
+  constructor(conversation: MyConversation, world: JudgedWorld) {
     this.#conversation = conversation;
     this.#world = world;
-    this.#tools = world.tools ?? conversation.environment.tools;
+    this.#tools = world.world.tools ?? conversation.environment.tools;
   }
 
   async play(): Promise<void> {
     const { environment, openTerminal, style, task } = this.#conversation;
-    const signal = this.#signal;
-    const opening = await named("environment", `begin task ${task.id}`, async () =>
-      checkOpening(await this.#world.begin({ signal }), "world.begin()"),
-    );
+    const opening = await this.#world.begin();
     this.#section(`task ${task.index} of ${environment.name}, ${task.split}`, task.id);
     this.#show("policy");
     this.#show("tools");
@@ -118,7 +114,7 @@ class MyEpisode {
   }
 
   #show(what: "help" | "tools" | "policy"): void {
-    const { policyText = this.#conversation.environment.policyText } = this.#world;
+    const { policyText = this.#conversation.environment.policyText } = this.#world.world;
     switch (what) {
       case "policy":
         return this.#section("policy", policyText.trim() === "" ? "(none)" : policyText);
@@ -134,23 +130,12 @@ class MyEpisode {
   }
 
   async #perform(action: Action): Promise<Step> {
-    const turn = toTurn(action, this.#turnCount++);
-    const what = action.type === "say" ? "pass on your words" : `call ${action.name}`;
-    return await named("environment", what, async () =>
-      checkStep(await this.#world.step(action, { signal: this.#signal, turn }), "world.step()"),
-    );
+    return await this.#world.step(action, toTurn(action, this.#turnCount++));
   }
 
   async #score(why: string): Promise<void> {
     const { style } = this.#conversation;
-    const actionCounts = Array.from({ length: this.#turnCount }, () => 1);
-    const score = await named("grader", "score the conversation", async () =>
-      checkScore(
-        await this.#world.score({ signal: this.#signal, actionCounts }),
-        "world.score()",
-        this.#turnCount,
-      ),
-    );
+    const score = await this.#world.score();
     const reward = score.reward === null ? "none: nothing scored it" : String(score.reward);
     this.#print(`\n${style.heading(`The conversation is over: ${why}. Reward ${reward}`)}\n`);
     for (const line of describeScore(score)) this.#print(`${indented(printable(line))}\n`);
@@ -204,17 +189,4 @@ function describeScore({ success, components = {}, turnRewards, details }: Score
     ...(isExact ? ["nothing differs from what was wanted"] : lines),
     ...(Object.keys(known).length === 0 ? [] : JSON.stringify(known, undefined, 2).split("\n")),
   ];
-}
-
-/** Names the party of an error. */
-async function named<Result>(
-  party: "user" | "environment" | "grader",
-  what: string,
-  work: () => Result | Promise<Result>,
-): Promise<Result> {
-  try {
-    return await work();
-  } catch (error) {
-    throw attribute(error, { party, what });
-  }
 }

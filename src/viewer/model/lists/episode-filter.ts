@@ -1,5 +1,6 @@
 import { isSuccessful } from "../../../report/trial-result.ts";
 import type { EpisodeEntry } from "../episode-entry.ts";
+import { componentTitle } from "./run-figures.ts";
 import { readListFilter, sortList, type ListField, type ListFilter } from "./list-fields.ts";
 
 /** All fields. Filters use their names. */
@@ -152,11 +153,12 @@ export function listFields(
   components: readonly string[],
   hits?: ReadonlyMap<string, number>,
 ): readonly ListField<EpisodeEntry>[] {
+  const titles = episodeFields.map(({ title }) => title);
   return [
     ...episodeFields,
     ...components.map((name) => ({
       name: `reward.${name}`,
-      title: name,
+      title: componentTitle(name, titles),
       meaning: `the component ${name} of the reward, without its weight`,
       valueOf: ({ components: own }: EpisodeEntry) => own?.[name],
     })),

@@ -82,6 +82,11 @@ export function componentNames(entries: readonly EpisodeEntry[]): readonly strin
   return [...new Set(entries.flatMap(({ components = {} }) => Object.keys(components)))];
 }
 
+/** Returns the heading of a component: its name, or `reward.NAME` beside another heading of this name. */
+export function componentTitle(name: string, others: readonly string[]): string {
+  return others.includes(name) ? `reward.${name}` : name;
+}
+
 /** Returns the k whose pass^k is shown: all up to `maxAttempts`, then powers of two and the last. */
 function shownKs(attemptCount: number): readonly number[] {
   const few = Array.from({ length: Math.min(attemptCount, maxAttempts) }, (_, index) => index + 1);

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { describeNumbers } from "./describe-numbers.ts";
 import type { EpisodeEntry, RunFacts } from "../episode-entry.ts";
 import { flattenValue } from "../flatten-value.ts";
+import { listFields } from "./episode-filter.ts";
 import { filterWords, quoted, readListFilter, sortList, toggleWord } from "./list-fields.ts";
 import { dateText, runFields, runTexts } from "./run-fields.ts";
 import { figuresOf, overviewOf } from "./run-figures.ts";
@@ -195,6 +196,20 @@ test("versionCurves() has the means by first version, in order, without empty cu
     "groups with equal rewards": ["9: 1 of 1", "10: 0 of 1"],
   });
   expect(versionCurves([entry(0, 0, { reward: 1, versions: ["1"] })])).toEqual([]);
+});
+
+test("a component with the name of another heading has a heading of its own", () => {
+  const titles = listFields(["style", "reward", "turns"]).map(({ name, title }) => [name, title]);
+  expect(titles.slice(-3)).toEqual([
+    ["reward.style", "style"],
+    ["reward.reward", "reward.reward"],
+    ["reward.turns", "reward.turns"],
+  ]);
+  const curves = versionCurves([
+    entry(0, 0, { reward: 0, versions: ["1"], components: { reward: 1 } }),
+    entry(0, 1, { reward: 1, versions: ["2"], components: { reward: 0 } }),
+  ]);
+  expect(curves.map(({ title }) => title)).toContain("reward.reward");
 });
 
 test("describeNumbers() gives mean, median, 95 % and sum", () => {

@@ -1,7 +1,7 @@
 import { isSuccessful } from "../../../report/trial-result.ts";
 import type { EpisodeEntry } from "../episode-entry.ts";
 import { groupEpisodes } from "./group-entry.ts";
-import { componentNames } from "./run-figures.ts";
+import { componentNames, componentTitle } from "./run-figures.ts";
 
 /** The mean over the episodes that a version of the policy began. */
 interface VersionPoint {
@@ -21,6 +21,8 @@ export interface VersionCurve {
 /** An episode's share of a curve. `undefined`: it has none. */
 type ValueOf = (entry: EpisodeEntry) => number | undefined;
 
+type Figure = readonly [title: string, valueOf: ValueOf];
+
 /**
  * Returns the curves of a training run over the versions of the policy. An episode counts for the first version that
  * sampled it. Empty with fewer than two versions. Leaves out curves that are 0
@@ -28,11 +30,11 @@ type ValueOf = (entry: EpisodeEntry) => number | undefined;
  */
 export function versionCurves(entries: readonly EpisodeEntry[]): readonly VersionCurve[] {
   const versionOf = ({ versions }: EpisodeEntry): string | undefined => versions?.[0];
-  const figures: readonly (readonly [string, ValueOf])[] = [
-    ["success", (entry) => (entry.reward === undefined ? undefined : Number(isSuccessful(entry)))],
-    ...componentNames(entries).map(
-      (name) => [name, ({ components }: EpisodeEntry) => components?.[name]] as const,
-    ),
+  const success: Figure = [
+    "success",
+    (entry) => (entry.reward === undefined ? undefined : Number(isSuccessful(entry))),
+  ];
+  const figures: readonly Figure[] = [
     ["turns", ({ turnCount }) => turnCount],
     ["sampled tokens", ({ sampledTokenCount }) => sampledTokenCount],
     ["malformed turns", ({ formatErrorCount }) => formatErrorCount],
@@ -40,6 +42,11 @@ export function versionCurves(entries: readonly EpisodeEntry[]): readonly Versio
     ["failed", ({ outcome }) => Number(outcome === "failed")],
     ["stale versions", ({ staleness }) => staleness],
   ];
+  const titles = ["reward", ...[success, ...figures].map(([title]) => title)];
+  const components = componentNames(entries).map((name): Figure => [
+    componentTitle(name, titles),
+    (entry) => entry.components?.[name],
+  ]);
   const reward = curveOf("reward", entries, versionOf, ({ reward }) => reward);
   if (new Set(entries.map(versionOf)).size < 2 || reward.points.length < 2) return [];
   const groups = groupEpisodes(entries).filter(({ scoredCount }) => scoredCount > 1);
@@ -49,7 +56,9 @@ export function versionCurves(entries: readonly EpisodeEntry[]): readonly Versio
     ({ attempts }) => versionOf(attempts[0]!),
     ({ isDegenerate }) => Number(isDegenerate),
   );
-  const others = figures.map(([title, valueOf]) => curveOf(title, entries, versionOf, valueOf));
+  const others = [success, ...components, ...figures].map(([title, valueOf]) =>
+    curveOf(title, entries, versionOf, valueOf),
+  );
   return [reward, ...others, alike].filter(
     (curve) => curve === reward || !(isZero(curve) || isEqual(curve, reward)),
   );

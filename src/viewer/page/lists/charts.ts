@@ -146,7 +146,7 @@ function lineChart(
     return `${x.toFixed(2)},${(40 - ((value - low) / (high - low || 1)) * 38 - 1).toFixed(2)}`;
   };
   const line = values.map(place).join(" ");
-  const range = `from ${formatNumber(values[0]!)} to ${formatNumber(values.at(-1)!)}`;
+  const range = describeEnds(values);
   return html`<figure class="line-chart" data-chart=${title}>
     <figcaption>${visibleText(title)} <b>${range}</b></figcaption>
     <div class="plot">
@@ -167,6 +167,14 @@ function lineChart(
     </div>
     <div class="axis"><span>${first}</span><span>${last}</span></div>
   </figure>`;
+}
+
+/** Describes the first and the last value of a line. */
+function describeEnds(values: readonly number[]): string {
+  const [first, last] = [formatNumber(values[0]!), formatNumber(values.at(-1)!)];
+  if (values.length === 1) return first;
+  if (values.every((value) => value === values[0])) return `always ${first}`;
+  return `first ${first}, last ${last}`;
 }
 
 function mean(values: readonly number[]): number {

@@ -13,6 +13,7 @@ import { settingDifferences } from "../../model/lists/setting-differences.ts";
 import { visibleText } from "../../model/visible-text.ts";
 import { choice, whenReady } from "../parts.ts";
 import type { EpisodeList, ViewerApp } from "../viewer-app.ts";
+import { formatCount } from "../../../text/format-count.ts";
 
 type CompareRoute = Extract<Route, { page: "compare" }>;
 
@@ -20,20 +21,30 @@ type CompareRoute = Extract<Route, { page: "compare" }>;
 export function comparePage(app: ViewerApp, route: CompareRoute): TemplateResult {
   return html`<div class="compare-page">
     ${runChoices(app, route)}
-    ${whenReady(app.list(route.run), (left) =>
-      whenReady(app.list(route.other), (right) => {
-        let comparison: RunComparison;
-        try {
-          comparison = compareRuns(resultsOf(left), resultsOf(right));
-        } catch (error) {
-          const message = error instanceof Error ? error.message : String(error);
-          return html`<p class="broken" role="alert">${visibleText(message)}</p>
-            ${settingTable(app, route, [left, right])}`;
-        }
-        return drawComparison(app, route, { comparison, left, right });
-      }),
-    )}
+    ${route.run === route.other ? sameRun(route.run) : differentRuns(app, route)}
   </div>`;
+}
+
+function sameRun(run: string): TemplateResult {
+  return html`<p class="waiting">
+    Both runs are ${visibleText(run)}, so nothing differs. Choose another run.
+  </p>`;
+}
+
+function differentRuns(app: ViewerApp, route: CompareRoute): TemplateResult {
+  return html`${whenReady(app.list(route.run), (left) =>
+    whenReady(app.list(route.other), (right) => {
+      let comparison: RunComparison;
+      try {
+        comparison = compareRuns(resultsOf(left), resultsOf(right));
+      } catch (error) {
+        const message = error instanceof Error ? error.message : String(error);
+        return html`<p class="broken" role="alert">${visibleText(message)}</p>
+          ${settingTable(app, route, [left, right])}`;
+      }
+      return drawComparison(app, route, { comparison, left, right });
+    }),
+  )}`;
 }
 
 /** Renders the choice of both runs. */
@@ -193,8 +204,7 @@ function leftOut(comparison: RunComparison) {
   return named.length === 0
     ? nothing
     : html`<p class="faint">
-        Left out:
-        ${named.map(([count, what]) => `${count.toLocaleString("en-US")} ${what}`).join(", ")}.
+        Left out: ${named.map(([count, what]) => `${formatCount(count)} ${what}`).join(", ")}.
       </p>`;
 }
 

@@ -1,0 +1,147 @@
+import { url as inspectorUrl, type Session } from "node:inspector";
+import type { writeSync } from "node:fs";
+import { isMainThread, Worker } from "node:worker_threads";
+import { placeOfStack } from "../../text/source-place.ts";
+
+/** The interval between beats, in milliseconds. */
+const beatMs = 100;
+
+/** The time that a call has to notice that its code was ended, in milliseconds. */
+const pendingLimitMs = 5_000;
+
+/** The longest description of a stack, in bytes. */
+const stackBytes = 65_536;
+
+/** Options of `LoopWatch.start()`. */
+interface LoopWatchOptions {
+  /** The time for which code may run without giving back control, in milliseconds. */
+  readonly limitMs: number;
+  /** Called at the end of the process if a loop was ended and the watch was not disposed of. */
+  readonly onLost: (place: string) => void;
+}
+
+/**
+ * Ends code of the main thread that runs without end, such as `for (;;) {}`: no timer of the thread can. Another thread
+ * waits for beats, and if they stay away it reads the code's place and ends it. What waits for the code never
+ * settles, so each call must have a time limit, which then expires.
+ */
+export class LoopWatch implements Disposable {
+  /** The number of beats, the length of the stack, and the stack of the code that was ended. */
+  readonly #shared = new SharedArrayBuffer(8 + stackBytes);
+  readonly #counts = new Int32Array(this.#shared, 0, 2);
+  readonly #timer: NodeJS.Timeout;
+  readonly #thread: Worker;
+  readonly #onExit: () => void;
+
+  private constructor({ limitMs, onLost }: LoopWatchOptions) {
+    let pendingMs = 0;
+    this.#timer = setInterval(() => {
+      this.beat();
+      // The process lives on for the time limit of the call. If nothing waits for one, it ends.
+      pendingMs = Atomics.load(this.#counts, 1) === 0 ? 0 : pendingMs + beatMs;
+      if (pendingMs >= pendingLimitMs) this.#timer.unref();
+    }, beatMs);
+    // The code is passed as text, so that it runs the same from the sources and from the build.
+    this.#thread = new Worker(
+      `(${watchBeats.toString()})(require, require("node:worker_threads").workerData);`,
+      {
+        eval: true,
+        workerData: { shared: this.#shared, limitMs, beatMs },
+      },
+    );
+    this.#thread.unref();
+    this.#onExit = () => {
+      const place = this.takePlace();
+      if (place !== undefined) onLost(place);
+    };
+    process.once("exit", this.#onExit);
+  }
+
+  /** Starts a watch. Returns `undefined` in another thread than the main one, and under a debugger. */
+  static start(options: LoopWatchOptions): LoopWatch | undefined {
+    return isMainThread && inspectorUrl() === undefined ? new LoopWatch(options) : undefined;
+  }
+
+  /** Tells that the code goes on. */
+  beat(): void {
+    Atomics.add(this.#counts, 0, 1);
+  }
+
+  /** Returns the place of the code that was ended since the last call, such as `desk.js:12`. `undefined` if none was. */
+  takePlace(): string | undefined {
+    const length = Atomics.exchange(this.#counts, 1, 0);
+    if (length === 0) return undefined;
+    const stack = Buffer.from(this.#shared, 8, length).toString();
+    return placeOfStack(stack) ?? "an unknown place";
+  }
+
+  [Symbol.dispose](): void {
+    clearInterval(this.#timer);
+    process.off("exit", this.#onExit);
+    void this.#thread.terminate();
+  }
+}
+
+interface WatchedBeats {
+  readonly shared: SharedArrayBuffer;
+  readonly limitMs: number;
+  readonly beatMs: number;
+}
+
+interface PausedFrame {
+  readonly callFrameId: string;
+  readonly functionName: string;
+  readonly location: { readonly scriptId: string; readonly lineNumber: number };
+}
+
+/** Runs in the other thread. Counts its own rounds, so that a machine that sleeps ends nothing. */
+function watchBeats(
+  load: (name: string) => unknown,
+  { shared, limitMs, beatMs: everyMs }: WatchedBeats,
+): void {
+  const counts = new Int32Array(shared, 0, 2);
+  const inspector = load("node:inspector") as { readonly Session: typeof Session };
+  const files = load("node:fs") as { readonly writeSync: typeof writeSync };
+  let last = -1;
+  let missedMs = 0;
+  let isEnding = false;
+  setInterval(() => {
+    const beats = Atomics.load(counts, 0);
+    missedMs = beats === last ? missedMs + everyMs : 0;
+    last = beats;
+    if (missedMs < limitMs) isEnding = false;
+    else if (!isEnding) {
+      isEnding = true;
+      endLoop();
+    } else if (missedMs >= limitMs + 10_000) {
+      const text = "turnwright: the environment blocks its process, and cannot be interrupted\n";
+      files.writeSync(2, text);
+      process.kill(process.pid, "SIGKILL");
+    }
+  }, everyMs);
+
+  function endLoop(): void {
+    const session = new inspector.Session();
+    session.connectToMainThread();
+    const scripts = new Map<string, string>();
+    session.on("Debugger.scriptParsed", ({ params: { scriptId, url } }) => {
+      scripts.set(scriptId, url);
+    });
+    session.once("Debugger.paused", ({ params }) => {
+      const frames = params.callFrames as readonly PausedFrame[];
+      const lines = frames.map(({ functionName, location: { scriptId, lineNumber } }) => {
+        return `    at ${functionName || "<anonymous>"} (${scripts.get(scriptId)}:${lineNumber + 1}:1)`;
+      });
+      const stack = Buffer.from(lines.join("\n")).subarray(0, shared.byteLength - 8);
+      new Uint8Array(shared, 8).set(stack);
+      Atomics.store(counts, 1, stack.length);
+      // The check sets another status if it goes on.
+      const evaluated = { callFrameId: frames[0]!.callFrameId, expression: "process.exitCode = 1" };
+      session.post("Debugger.evaluateOnCallFrame", evaluated, () => {
+        session.post("Runtime.terminateExecution");
+        session.post("Debugger.disable", () => session.disconnect());
+      });
+    });
+    session.post("Debugger.enable", () => session.post("Debugger.pause"));
+  }
+}
