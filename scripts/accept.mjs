@@ -134,6 +134,7 @@ function readArguments() {
     rows: { type: "boolean", default: false },
     columns: { type: "boolean", default: false },
     run: { type: "string" },
+    help: { type: "boolean", short: "h", default: false },
   };
   try {
     return parseArgs({ allowPositionals: true, options });
@@ -153,11 +154,14 @@ function programsAskedFor() {
   const one = values.columns ? "columns" : values.rows ? "rows" : undefined;
   const known = one ? namesOf(one) : [...namesOf("exports"), ...namesOf("live")];
   const isKnown = (asked) => asked === "all" || known.some(({ name }) => name === asked);
+  const names = known.map(({ name }) => name).join(", ");
+  const usage = `Usage: npm run accept -- [--columns | --rows [--run FOLDER]] NAME...; NAME is one of ${names}, all`;
+  if (values.help) {
+    console.log(usage);
+    process.exit(0);
+  }
   if (positionals.length === 0 || !positionals.every(isKnown)) {
-    const names = known.map(({ name }) => name).join(", ");
-    console.error(
-      `Usage: npm run accept -- [--columns | --rows [--run FOLDER]] NAME...; NAME is one of ${names}, all`,
-    );
+    console.error(usage);
     process.exit(2);
   }
   return known.filter(({ name }) => positionals.includes("all") || positionals.includes(name));

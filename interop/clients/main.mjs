@@ -409,6 +409,12 @@ async function play(name, client) {
 }
 
 const wanted = process.argv.slice(2);
+if (wanted.includes("--help") || wanted.includes("-h")) {
+  console.log(
+    `Usage: npm run clients -- [NAME…]; NAME is one of ${Object.keys(clients).join(", ")}`,
+  );
+  process.exit(0);
+}
 const unknown = wanted.filter((name) => !(name in clients));
 if (unknown.length > 0) {
   console.error(`Cannot play ${unknown.join(", ")}: expected ${Object.keys(clients).join(", ")}`);

@@ -19,7 +19,15 @@ import { settingsOf, type RolloutOptions } from "./rollout-options.ts";
  */
 export interface EvaluateOptions extends Omit<
   RolloutOptions,
-  "epochs" | "groups" | "branch-at" | "branchAt" | "source" | "grouping" | "staleness" | "redeliver"
+  | "epochs"
+  | "groups"
+  | "branch-at"
+  | "branchAt"
+  | "source"
+  | "grouping"
+  | "staleness"
+  | "redeliver"
+  | "turnAdvantages"
 > {
   /** The number of attempts at each task; another name of `samples`. Default 1. */
   readonly trials?: number;

@@ -8,8 +8,10 @@ import type { Clock } from "../async/clock.ts";
 import type { Renderer } from "../renderer/renderer.ts";
 import type { StalenessOptions } from "../run/policy/staleness.ts";
 import type { RunProgress } from "../run/run-progress.ts";
+import type { AdvantageEstimator } from "../run/schedule/advantages.ts";
 import type { EpisodeGroup } from "../run/schedule/group.ts";
 import type { TaskSource } from "../run/schedule/task-source.ts";
+import type { TurnAdvantageOptions } from "../run/schedule/turn-advantages.ts";
 import type { AdmissionOptions, GroupingOptions } from "../run/start-run-options.ts";
 import type { RunSettings } from "../composition/config/run-config.ts";
 import type { GivenSettings, SettingValues } from "../composition/config/setting.ts";
@@ -101,6 +103,11 @@ export interface RolloutOptions extends LibrarySettings, TeacherLibrarySettings 
    */
   readonly redeliver?: boolean;
   /**
+   * Gives each group advantages of its turns: `group.turnAdvantages`, as `turnAdvantages()` computes them. `estimator` is
+   * `grpo` by default. Default: none.
+   */
+  readonly turnAdvantages?: TurnAdvantageOptions & { readonly estimator?: AdvantageEstimator };
+  /**
    * The number of worker processes on this machine that play the episodes, or `auto` for one for each available core.
    * Parts must be names and paths then, as on the command line. Requires `out`. Default: this process plays.
    */
@@ -137,6 +144,11 @@ export interface RolloutEpisode extends Episode {
 export interface RolloutGroup extends EpisodeGroup {
   /** The attempts, by their place within the group; an attempt that failed has no reward. */
   readonly episodes: readonly RolloutEpisode[];
+  /**
+   * With the option `turnAdvantages`: the advantages of each attempt's turns, or `undefined` for an attempt that has
+   * none. See `turnAdvantages()`.
+   */
+  readonly turnAdvantages?: readonly (readonly number[] | undefined)[];
 }
 
 const objectKeys = new Set([
@@ -161,6 +173,7 @@ const objectKeys = new Set([
   "admission",
   "staleness",
   "redeliver",
+  "turnAdvantages",
   "onEpisode",
   "onTeacher",
 ]);

@@ -30,6 +30,7 @@ import {
 import { decodeLogprobs } from "../columns/teacher-columns.ts";
 import { openColumnFolder } from "../run/columns/column-folder.ts";
 import { parseTeacherRow } from "../teacher/teacher-record.ts";
+import { turnAdvantages } from "../run/schedule/turn-advantages.ts";
 import { episodeSamples } from "../run/folder/episode-samples.ts";
 import { verifySample } from "../trajectory/verify-sample.ts";
 import { createScriptedUser } from "../user/scripted-user.ts";
@@ -264,6 +265,22 @@ describe("rollout()", () => {
     ]);
     expect((await engine.describe()).kind).toBe("sglang");
     await engine.close();
+  });
+
+  test("gives groups the advantages of their turns, and refuses a wrong discount", async () => {
+    const byTurn = { ...options(), tasks: "1", turnAdvantages: { discount: 0.5 } };
+    const given = [];
+    for await (const group of rollout(byTurn)) {
+      given.push(group.turnAdvantages);
+      expect(group.turnAdvantages).toEqual(turnAdvantages(group, "grpo", { discount: 0.5 }));
+    }
+    expect(given).toEqual([[expect.arrayContaining([expect.any(Number)]), [expect.any(Number)]]]);
+    for await (const group of rollout({ ...options(), tasks: "1" })) {
+      expect(group).not.toHaveProperty("turnAdvantages");
+    }
+    await expect(rollout({ ...options(), turnAdvantages: { discount: 2 } })).rejects.toThrow(
+      "Cannot compute advantages: the discount is 2, expected a number from 0 to 1",
+    );
   });
 
   test("stops when the loop is left, and continues from the folder", async () => {

@@ -5,6 +5,7 @@ import { episodeSamples } from "../run/folder/episode-samples.ts";
 import type { LiveRun, RunResult } from "../run/live-run.ts";
 import type { UpdateMode } from "../run/policy/policy-gate.ts";
 import type { EpisodeGroup } from "../run/schedule/group.ts";
+import { requireTurnAdvantages, turnAdvantages } from "../run/schedule/turn-advantages.ts";
 import { openParts } from "./open-parts.ts";
 import { playGroups } from "./play-groups.ts";
 import type { RolloutGroup, RolloutOptions } from "./rollout-options.ts";
@@ -52,6 +53,7 @@ export interface Rollout extends AsyncIterable<RolloutGroup>, PromiseLike<RunRes
  * Iterating and awaiting throw the same errors:
  *
  * @throws UsageError if the options cannot be used.
+ * @throws TypeError if `turnAdvantages` has an unknown estimator, or a discount that is not from 0 to 1.
  * @throws RolloutError if the engine does not answer, or if `maxFailures` episodes fail in a row.
  * @throws the reason of `signal` if it aborts.
  */
@@ -130,12 +132,21 @@ class StartedByUse implements Rollout {
   }
 
   async *#withRows(): AsyncGenerator<RolloutGroup, void, undefined> {
-    for await (const group of this.#played) yield withSamples(group);
+    const { estimator = "grpo", ...more } = this.#options.turnAdvantages ?? {};
+    const hasAdvantages = this.#options.turnAdvantages !== undefined;
+    for await (const group of this.#played) {
+      yield {
+        ...withSamples(group),
+        ...(hasAdvantages && { turnAdvantages: turnAdvantages(group, estimator, more) }),
+      };
+    }
   }
 
   async *#play(): AsyncGenerator<EpisodeGroup, void, undefined> {
     this.#isStarted = true;
     try {
+      const { estimator = "grpo", ...more } = this.#options.turnAdvantages ?? {};
+      requireTurnAdvantages(estimator, more);
       await using parts = await openParts(this.#options);
       if (parts.setup.engine.complete !== undefined) {
         requireIds({ kind: "chat" }, { doing: "play a rollout", remedy: evaluateRemedy });

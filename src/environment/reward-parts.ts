@@ -1,5 +1,6 @@
 import { isObject } from "../values/is-object.ts";
 import { briefText } from "./brief-value.ts";
+import { isReward } from "./is-reward.ts";
 
 /** A named part of a reward. JSON-able. */
 export interface RewardComponent {
@@ -18,10 +19,25 @@ export function weightedSum(components: RewardComponents): number {
   return Object.values(components).reduce((sum, { value, weight }) => sum + value * weight, 0);
 }
 
-/** True for a value and a weight that are finite numbers. */
+/** True if the value, the weight and their product are numbers that trainers can store. See `isReward()`. */
 export function isComponent(component: unknown): component is RewardComponent {
   const { value, weight } = isObject(component) ? component : {};
-  return Number.isFinite(value) && Number.isFinite(weight);
+  return isReward(value) && isReward(weight) && isReward(value * weight);
+}
+
+/** Names by which trainers and reports mean the whole reward. */
+const wholeNames: ReadonlySet<string> = new Set(["reward", "total"]);
+
+/** Returns the reason that a component cannot have this name, or `undefined`. */
+function nameFault(name: string): string | undefined {
+  const shown = briefText(JSON.stringify(name));
+  if (name.trim() === "") return `components has the name ${shown}, expected one that is not empty`;
+  if (/\p{Cc}|\u2028|\u2029/u.test(name)) {
+    return `components has the name ${shown}, expected one line without control characters`;
+  }
+  return wholeNames.has(name)
+    ? `components has the name ${shown}, which means the whole reward: choose another one`
+    : undefined;
 }
 
 /** Describes a wrong component in a message. */
@@ -47,8 +63,11 @@ export function componentsFault(components: unknown, reward: unknown): string | 
   const entries = Object.entries(components);
   if (entries.length === 0) return "components is empty, expected at least one";
   for (const [name, component] of entries) {
-    if (isComponent(component)) continue;
-    return `components.${name} is ${describeComponent(component)}, expected a value and a weight that are finite numbers`;
+    if (!isComponent(component)) {
+      return `components.${name} is ${describeComponent(component)}, expected a value, a weight and a product of both that are finite in 32 bits`;
+    }
+    const fault = nameFault(name);
+    if (fault !== undefined) return fault;
   }
   const terms = (Object.values(components) as RewardComponent[]).map(
     ({ value, weight }) => value * weight,
@@ -68,9 +87,9 @@ export function turnRewardsFault(
   turnCount?: number,
 ): string | undefined {
   if (!Array.isArray(turnRewards)) return "turnRewards is not a list";
-  const wrong = turnRewards.findIndex((one) => !Number.isFinite(one));
+  const wrong = turnRewards.findIndex((one) => !isReward(one));
   if (wrong >= 0) {
-    return `turnRewards[${wrong}] is ${describePart(turnRewards[wrong])}, expected a finite number`;
+    return `turnRewards[${wrong}] is ${describePart(turnRewards[wrong])}, expected a number that is finite in 32 bits`;
   }
   if (turnCount !== undefined && turnRewards.length !== turnCount) {
     return `turnRewards has ${turnRewards.length} entries, expected one for each of the ${turnCount} turns`;

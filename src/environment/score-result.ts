@@ -12,6 +12,7 @@ import {
   type RewardComponent,
 } from "./reward-parts.ts";
 import { briefText } from "./brief-value.ts";
+import { isReward } from "./is-reward.ts";
 import { NotPlain, writePlainJson } from "./plain-text.ts";
 import { findDifferences } from "./state/state-difference.ts";
 
@@ -142,7 +143,7 @@ function toParts(
     if (!isComponent(whole)) throw bad(`components.${name} is ${describeComponent(component)}`);
     return [name, whole] as const;
   });
-  const wrong = turnRewards?.findIndex((one) => !Number.isFinite(one)) ?? -1;
+  const wrong = turnRewards?.findIndex((one) => !isReward(one)) ?? -1;
   if (wrong >= 0) throw bad(`turnRewards[${wrong}] is ${describePart(turnRewards![wrong])}`);
   return {
     ...(components !== undefined && { components: Object.fromEntries(weighed) }),

@@ -73,7 +73,7 @@ describe("the parts of a reward", () => {
     const { notes } = exportGroup("skyrl", members());
     expect(notes.map((note) => sayNote(note, "skyrl"))).toEqual([
       "Left out the components of the reward of shop/test/0#0: it has no place for components of a reward",
-      "Left out the rewards of turns of shop/test/0#0: one reward an attempt, unless rewards of turns are requested",
+      "Left out the rewards of turns of shop/test/0#0: one reward an attempt, unless rewards of turns are requested and it has one row",
     ]);
   });
 

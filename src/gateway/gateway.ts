@@ -1,5 +1,5 @@
 import type { Engine, SamplingParameters } from "../engine/engine.ts";
-import type { Episode, TurnRecord } from "../episode/episode.ts";
+import type { Episode, TreeTurn, TurnRecord } from "../episode/episode.ts";
 import { GatewayCounters, warningOf, type GatewayCounts } from "../episode/gateway-counters.ts";
 import { describeError, RolloutError, UsageError, type Failure } from "../errors.ts";
 import { systemClock, type Clock } from "../async/clock.ts";
@@ -374,23 +374,34 @@ export class Gateway implements AsyncDisposable {
    * Ends a session: aborts the turns that are being sampled, scores the session and emits its
    * episode.
    *
-   * @throws ClientError as `reward()` does.
+   * @throws ClientError as `reward()` does, and `invalid` for rewards of turns while turns are sampled.
    */
   async finish(
     session: GatewaySession,
     end: { readonly reward?: SessionReward; readonly failure?: Failure } = {},
   ): Promise<Episode> {
-    if (end.reward !== undefined) requireReward(end.reward);
+    if (end.reward !== undefined) requireReward(end.reward, this.#turnsAtEnd(session, end.reward));
     requireOpen(session);
     // Set before the first await, so that a second request cannot end the session twice.
     session.finish();
     if (end.reward !== undefined) {
       session.reward = end.reward;
-      await this.#journal?.reward(session, end.reward);
+      // After a crash, a session with rewards of turns must not continue: its end is their only entry.
+      if (end.reward.turnRewards === undefined) await this.#journal?.reward(session, end.reward);
     }
     await this.#settle(session);
     const scored = end.failure === undefined ? await this.#score(session) : end;
     return await this.#end(session, { ...scored, atMs: this.#now() });
+  }
+
+  /** Returns the turns that rewards of turns belong to. */
+  #turnsAtEnd(session: GatewaySession, { turnRewards }: SessionReward): readonly TreeTurn[] {
+    if (turnRewards === undefined) return [];
+    if (session.activeCount > 0) {
+      const message = `Cannot use turnRewards: ${session.activeCount} requests of the session are under way, expected none`;
+      throw new ClientError("invalid", message, { place: "turnRewards" });
+    }
+    return toEpisode(session, { atMs: this.#now() }, this.#options.rows).tree ?? [];
   }
 
   /**
@@ -532,8 +543,8 @@ interface KeptReply {
   readonly settle: (node: TurnNode<GatewayTurn> | undefined) => void;
 }
 
-function requireReward(reward: SessionReward): void {
-  const fault = rewardFault(reward);
+function requireReward(reward: SessionReward, tree?: readonly TreeTurn[]): void {
+  const fault = rewardFault(reward, tree);
   if (fault === undefined) return;
   const message = `Cannot use the reward: ${fault.why}`;
   throw new ClientError("invalid", message, { place: fault.place });

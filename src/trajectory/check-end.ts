@@ -1,7 +1,7 @@
 import { isObject } from "../values/is-object.ts";
 import { parties } from "../errors.ts";
 import { componentsFault, turnRewardsFault } from "../environment/reward-parts.ts";
-import { isReward } from "./reward.ts";
+import { isReward } from "../environment/is-reward.ts";
 import { stopReasons, type Outcome } from "./sample.ts";
 import { quote, type RawRow, type Violation } from "./violation.ts";
 

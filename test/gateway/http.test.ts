@@ -563,7 +563,7 @@ describe("the end of a session", () => {
       ),
     ]);
     const byTurn = await post(gateway, { reward: 1, turnRewards: [1] }, at("/reward"));
-    expect(await byTurn.text()).toContain("it has turnRewards, expected reward, components and");
+    expect(await byTurn.text()).toContain("it has turnRewards before the session's end");
     const given = await post(gateway, { reward: 0.5, components }, at("/reward"));
     expect(given.status).toBe(200);
     const samples = await get(gateway, at("/samples"));
@@ -578,6 +578,43 @@ describe("the end of a session", () => {
       rewardComponents: components,
       rows: 1,
     });
+  });
+
+  test("the end of a session may give a reward for each turn, by the turn's index", async () => {
+    const { gateway, token, ownerToken, sessionId } = await open(["one", "two", "three"]);
+    await (await post(gateway, hi, { token })).text();
+    const second = (await (await post(gateway, hi, { token })).json()) as {
+      choices: [{ message: object }];
+    };
+    const [{ message }] = second.choices;
+    const next = [...hi.messages, message, { role: "user", content: "Go on" }];
+    await (await post(gateway, { ...hi, messages: next }, { token })).text();
+    const at = { path: `/sessions/${sessionId}/finish`, token: ownerToken };
+    const wrong = await post(gateway, { reward: 1, turnRewards: [0.25, 0.25, 0.5] }, at);
+    expect([wrong.status, await wrong.text()]).toEqual([
+      400,
+      expect.stringContaining(
+        "turnRewards[0] is 0.25, and this turn is in no row (rejected: resumed-sibling): expected 0",
+      ),
+    ]);
+    const ended = await post(gateway, { reward: 1, turnRewards: [0, 0.25, 0.75] }, at);
+    expect(await ended.json()).toMatchObject({ reward: 1, turnRewards: [0.25, 0.75], rows: 1 });
+  });
+
+  test("rewards of turns are refused while a turn is sampled", async () => {
+    const { gateway, token, ownerToken, sessionId } = await open([
+      async (signal) => await new Promise((_, reject) => signal.addEventListener("abort", reject)),
+    ]);
+    const asked = post(gateway, hi, { token });
+    await expect.poll(() => gateway.gateway.store.byId(sessionId)!.activeCount).toBe(1);
+    const at = { path: `/sessions/${sessionId}/finish`, token: ownerToken };
+    const early = await post(gateway, { reward: 1, turnRewards: [] }, at);
+    expect([early.status, await early.text()]).toEqual([
+      400,
+      expect.stringContaining("1 requests of the session are under way, expected none"),
+    ]);
+    expect((await post(gateway, { reward: 1 }, at)).status).toBe(200);
+    await asked;
   });
 
   test("a finished session is reported as such to its owner and the admin, and to no other", async () => {

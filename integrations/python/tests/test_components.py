@@ -1,5 +1,7 @@
 """The components of a reward, as trainers take them."""
 
+from turnwright.adapters.component_name import component_name
+from turnwright.adapters.verifiers_v0.rewards import describe_rewards
 from turnwright.attempt import Attempt
 from turnwright.trainers.trl_groups import component_columns
 from turnwright.trainers.trl_rewards import env_component, env_reward
@@ -24,3 +26,17 @@ def test_trl_has_a_column_and_a_reward_function_for_each_component():
     assert env_component("tone")(["a", "b", "c"], **columns) == [None, None, None]
     assert env_reward(["a"], [1.0]) == [1.0]
     assert component_columns([{}, {}]) == {}
+
+
+def test_no_component_has_a_name_for_the_whole_reward():
+    assert [component_name(name) for name in ("reward", "total", "style")] == ["reward_function", "total_function", "style"]
+
+
+def test_a_rubric_that_scores_in_its_own_way_has_one_component_beside_its_metrics():
+    class Rubric:
+        funcs: list = []
+        weights: list = []
+
+    assert describe_rewards(Rubric(), 2.0, {"reward": 1.0, "turns": 3.0}) == {"reward": 2.0, "components": {
+        "reward_function": {"value": 1.0, "weight": 0.0}, "turns": {"value": 3.0, "weight": 0.0},
+        "rubric": {"value": 2.0, "weight": 1.0}}}

@@ -205,6 +205,31 @@ def test_verl_gets_a_list_of_the_rows(service, monkeypatch, said):
     assert verl_run(verl, settings()).extra_fields == about, "one row asks for nothing"
 
 
+PARTS = {"rewardComponents": {"state": {"value": 1, "weight": 0.5}, "style": {"value": 2.0, "weight": 0.25}}}
+
+
+def test_verl_gets_the_components_where_its_trainer_logs_them(monkeypatch):
+    module = import_shim(monkeypatch, "verl_rows")
+    values = {"state": 1, "style": 2.0}
+    assert [out.extra_fields["reward_extra_info"] for out in module.to_output(attempt_of(2, **PARTS), 9)] == [values] * 2
+    assert module.to_output(attempt_of(1, **PARTS), 9, True).extra_fields["reward_extra_info"] == values
+    assert "reward_extra_info" not in module.to_output(attempt_of(1, **PARTS), 9).extra_fields
+    assert "reward_extra_info" not in module.to_output(attempt_of(1), 9, True).extra_fields
+    assert [module.takes_components(verl_config(use_v1=one)) for one in (True, False)] == [True, False]
+
+
+def test_openrlhf_and_art_log_the_components(monkeypatch, said):
+    answer = import_shim(monkeypatch, "openrlhf").to_answer(attempt_of(1, **PARTS))
+    assert answer["extra_logs"] == {"rows_left_out": 0.0, "tokens_left_out": 0.0, "state": 1, "style": 2.0}
+    trajectory = import_shim(monkeypatch, "art").to_trajectory(attempt_of(1, **PARTS))
+    assert trajectory.metrics == {"rows": 1, "sampled_tokens": 4, "state": 1, "style": 2.0}
+
+
+def test_trl_async_logs_the_components(monkeypatch):
+    (sample,) = import_shim(monkeypatch, "trl_sample").to_samples(attempt_of(1, **PARTS), 0.5, 0)
+    assert sample.metrics == {"reward": 1.0, "rows": 1.0, "rewards/state": 1.0, "rewards/style": 2.0}
+
+
 def test_verl_drops_rows_without_a_trained_token_before_its_limit(monkeypatch):
     to_output = import_shim(monkeypatch, "verl_rows").to_output
     attempt = attempt_of(3)

@@ -3,7 +3,7 @@ import { componentsFault, turnRewardsFault } from "../../environment/reward-part
 import { RolloutError } from "../../errors.ts";
 import { copyMembers } from "../../values/copy-members.ts";
 import { wellFormedCopy } from "../../values/plain-copy.ts";
-import { isReward } from "../../trajectory/reward.ts";
+import { isReward } from "../../environment/is-reward.ts";
 import { isCount } from "../../trajectory/violation.ts";
 import { spendingCounts } from "../../user/chat/add-spending.ts";
 import type { User, UserLine, UserSession, UserUsage } from "../../user/user.ts";

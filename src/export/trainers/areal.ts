@@ -1,12 +1,13 @@
 import { noColumns } from "../columns/column-rules.ts";
 import { countedGroupRules } from "./common-rules.ts";
+import { lineageMember } from "./lineage-in.ts";
 import { sampledTurns } from "./sampled-turns.ts";
 import type { Exporter, ReadyRow } from "../exporter.ts";
 
 /**
  * Exports the tensors of a `RolloutWorkflow`, without their batch dimension, one row a line. Mask
  * and logprobs cover the complete row, because the trainer shifts them itself. The rows of an attempt
- * with several rows have its id as `rollout`.
+ * with several rows have its id as `rollout`, and their `lineage`.
  *
  * **Source:** areal 1.0.4, areal/trainer/ppo/actor.py (`_compute_advantages`).
  */
@@ -37,6 +38,7 @@ export const arealExporter: Exporter = {
       rewards: reward,
       group: groupId,
       ...(rows.length > 1 && { rollout: rolloutId }),
+      ...lineageMember(row),
     })),
 };
 

@@ -1,6 +1,7 @@
 import { primeRlColumns } from "../columns/prime-rl-columns.ts";
 import { UsageError } from "../../errors.ts";
 import { namedGroupRules } from "./common-rules.ts";
+import { lineageMember } from "./lineage-in.ts";
 import { tokenAdvantages } from "./token-advantages.ts";
 import type { Exporter, ExportSurroundings, ReadyAttempt } from "../exporter.ts";
 
@@ -37,6 +38,7 @@ export const primeRlExporter: Exporter = {
       group: attempt.groupId,
       reward: attempt.reward,
       is_truncated: attempt.episode.outcome === "truncated",
+      ...lineageMember(row),
     }));
   },
 };

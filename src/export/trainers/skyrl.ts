@@ -42,7 +42,7 @@ export const skyrlExporter: Exporter = {
     segments: { action: "keep", why: "`is_last_step`; needs generator.step_wise_trajectories" },
     turnRewards: {
       action: "drop",
-      why: "one reward an attempt, unless rewards of turns are requested",
+      why: "one reward an attempt, unless rewards of turns are requested and it has one row",
     },
     environmentTail: { action: "cut", why: "SkyRL puts the reward on the last response token" },
   },

@@ -1,5 +1,6 @@
 import { noColumns } from "../columns/column-rules.ts";
 import { namedGroupRules } from "./common-rules.ts";
+import { lineageMember } from "./lineage-in.ts";
 import { tokenAdvantages } from "./token-advantages.ts";
 import type { Exporter } from "../exporter.ts";
 
@@ -35,6 +36,7 @@ export const tinkerExporter: Exporter = {
         reward: attempt.reward,
         group: attempt.groupId,
         rollout: attempt.rolloutId,
+        ...lineageMember(row),
       };
     }),
 };

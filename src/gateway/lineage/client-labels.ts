@@ -19,7 +19,7 @@ const labelHeaders = [
 const codexMetadata = "x-codex-turn-metadata";
 const requestKind = "x-codex-request-kind";
 
-/** The label of a request whose reply must be an object with a title only, as Claude Code asks. */
+/** The label of Claude Code's requests for an object with a title only. */
 const replyForm = "reply-form";
 
 /** Maximum length of a label, in characters. Longer labels are cut. */
@@ -31,12 +31,12 @@ export type ClientLabels = Readonly<Record<string, string>>;
 /** Returns the statements of a client about a request, in its headers and in the reply's required form. */
 export function labelsOf(
   headers: Headers,
-  { textFormat }: Pick<RequestedTurn, "textFormat"> = {},
+  requested: Partial<Pick<RequestedTurn, "textFormat" | "tools">> = {},
 ): ClientLabels {
   const labels: readonly (readonly [string, string | null])[] = [
     ...labelHeaders.map((name) => [name, headers.get(name)] as const),
     [requestKind, codexRequestKind(headers.get(codexMetadata))],
-    [replyForm, isTitleForm(textFormat) ? "title" : null],
+    [replyForm, asksForTitle(headers, requested) ? "title" : null],
   ];
   return Object.fromEntries(
     labels.flatMap(([name, value]) =>
@@ -45,7 +45,12 @@ export function labelsOf(
   );
 }
 
-function isTitleForm(form: RequestedTurn["textFormat"]): boolean {
+/** True for Claude Code's request for a title. Other agents may ask for such an object as their work. */
+function asksForTitle(
+  headers: Headers,
+  { textFormat: form, tools = [] }: Partial<Pick<RequestedTurn, "textFormat" | "tools">>,
+): boolean {
+  if (!headers.has("x-claude-code-session-id") || tools.length > 0) return false;
   const properties = form?.type === "json-schema" ? form.schema["properties"] : undefined;
   return isObject(properties) && Object.keys(properties).join() === "title";
 }

@@ -91,6 +91,25 @@ describe("roles", () => {
     expect(session.lines).toEqual(["main", "unknown", "unknown"]);
   });
 
+  test("a short argument starts a sub-agent only while its call is open, or if the client says so", () => {
+    const session = new PlayedSession();
+    const read: MadeCall = ["look", { file: "src/parser.ts" }];
+    const turn = session.ask({ messages: opening, calls: [read], tools });
+    const listed = [user("Explain these files:\nsrc/parser.ts\nsrc/lexer.ts")];
+    session.ask({ messages: listed, text: "a" });
+    session.ask({ messages: [...opening, turn, result("line 1", 0)], text: "Done.", tools });
+    session.ask({ messages: [...listed, user("Be brief.")], text: "b" });
+    const agent = { "x-claude-code-agent-id": "a" };
+    session.ask({ messages: [user("src/parser.ts")], text: "c", labels: agent });
+    expect(session.lines).toEqual([
+      "main",
+      "subagent subagent_call<-0",
+      "main",
+      "unknown",
+      "subagent subagent_call<-0",
+    ]);
+  });
+
   test("a client's header names a sub-agent, also if it continues the same turns", () => {
     const session = new PlayedSession();
     const labels = { "x-claude-code-session-id": "s" };
@@ -288,6 +307,30 @@ describe("repeated requests", () => {
     session.ask({ messages: [...history, left, user("Go on.")], text: "I go on.", tools });
     session.ask({ messages: history, text: "It is fixed.", tools });
     expect(session.lines).toEqual(["main", "main continuation<-0", "main", "main continuation<-0"]);
+  });
+
+  test("an agent that repeats its request on purpose retries nothing with its single answers", () => {
+    const session = new PlayedSession();
+    const round = (text: string): void => {
+      const turn = session.ask({ messages: opening, calls: [look], tools });
+      const { length } = session.tree.nodes;
+      session.ask({ messages: [...opening, turn, result("line 1", length - 1)], text, tools });
+    };
+    session.ask({ messages: opening, text: "Nothing to do.", tools });
+    round("one");
+    expect(session.lines).toEqual(["retry !resumed-sibling", "main", "main"]);
+    session.ask({ messages: opening, text: "Still nothing to do.", tools });
+    session.ask({ messages: opening, calls: [look], tools });
+    round("two");
+    expect(session.lines).toEqual([
+      "main",
+      "main",
+      "main",
+      "main",
+      "retry !resumed-sibling",
+      "main",
+      "main",
+    ]);
   });
 
   test("a sub-agent's short report stays trained if another one with the same prompt went further", () => {

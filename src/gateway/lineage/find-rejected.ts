@@ -15,8 +15,9 @@ export function findRejected(
   const windows = lastTurnsOfWindows(evidence);
   const resumed = lastContinuations(evidence, conversations);
   const resumedTexts = shortTextsOf(evidence, conversations);
+  const restarted = restartedRequests(evidence);
   const rejectionOf = (turn: TurnEvidence): Rejection | undefined => {
-    const { index, request, link, shortText } = turn;
+    const { index, request, link, shortText, isAnswer } = turn;
     if (conversations.continuedBy(index) !== undefined) return undefined;
     const others = historiesOf(turn, evidence).flatMap((history) => used.get(history) ?? []);
     if (others.some((other) => other.latest > index && asksAlike(turn, other))) {
@@ -28,7 +29,10 @@ export function findRejected(
       shortText !== undefined &&
       conversations.roleOf(index) === "subagent" &&
       resumedTexts.get(request)?.has(shortText) !== true;
-    if (!mayBeReport && (resumed.get(request) ?? -1) > index) return "resumed-sibling";
+    // An agent that starts over may have ended one of its rounds with a single answer.
+    const mayBeRound = isAnswer && restarted.has(request);
+    const isResumed = (resumed.get(request) ?? -1) > index;
+    if (isResumed && !mayBeReport && !mayBeRound) return "resumed-sibling";
     const last = link.isCompaction ? windows.get(windowName(link)) : undefined;
     return last !== undefined && last > index ? "client" : undefined;
   };
@@ -38,6 +42,17 @@ export function findRejected(
       return rejection === undefined ? [] : [[turn.index, rejection]];
     }),
   );
+}
+
+/** Returns the requests that the client repeated after it had continued a reply to them: it starts over on purpose. */
+function restartedRequests(evidence: readonly TurnEvidence[]): ReadonlySet<string> {
+  const continued = new Set<string>();
+  const restarted = new Set<string>();
+  for (const { parent, request } of evidence) {
+    if (continued.has(request)) restarted.add(request);
+    if (parent !== undefined) continued.add(evidence[parent]!.request);
+  }
+  return restarted;
 }
 
 /** Returns the short texts of the replies to each request that a later turn continues. */

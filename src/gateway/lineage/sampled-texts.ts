@@ -54,7 +54,7 @@ function lengthOf(lines: readonly string[]): number {
 }
 
 /** A text that a turn passed to a tool. */
-interface PassedText {
+export interface PassedText {
   readonly turn: number;
   readonly length: number;
   readonly digest: string;
@@ -77,8 +77,12 @@ export class PassedTexts {
     if (texts.length > maxTurnsOfLine) texts.shift();
   }
 
-  /** Returns the newest turn that passed a tool whole lines of the message, or `undefined`. */
-  findIn(message: string): number | undefined {
+  /**
+   * Returns the newest turn that passed a tool whole lines of the message, or `undefined`.
+   *
+   * @param counts - False for texts that are no evidence, such as short ones.
+   */
+  findIn(message: string, counts: (passed: PassedText) => boolean): number | undefined {
     if (this.#texts.size === 0) return undefined;
     let found: number | undefined;
     for (let start = 0; start < message.length;) {
@@ -87,7 +91,8 @@ export class PassedTexts {
       const trimmed = line.trimStart();
       const begin = start + (line.length - trimmed.length);
       for (const passed of this.#texts.get(keyOfLine(trimmed)) ?? []) {
-        if (isAt(message, begin, passed)) found = Math.max(found ?? 0, passed.turn);
+        if (isAt(message, begin, passed) && counts(passed))
+          found = Math.max(found ?? 0, passed.turn);
       }
       start = end + 1;
     }

@@ -2,7 +2,7 @@ import type { ClientMessage } from "../conversation.ts";
 import { digest } from "../tree/message-keys.ts";
 import type { TurnNode } from "../tree/turn-node.ts";
 import { linkOf, type ClientLabels, type ClientLink } from "./client-labels.ts";
-import { PassedTexts, SampledTexts } from "./sampled-texts.ts";
+import { PassedTexts, type PassedText, SampledTexts } from "./sampled-texts.ts";
 import { argumentTexts, longLines, passedOnText } from "./text-pieces.ts";
 
 /** The data of a turn that shows its place in the agent's work. */
@@ -38,10 +38,18 @@ export interface TurnEvidence {
   readonly repeated?: number;
   /** The turn that passed the user's message to a tool. */
   readonly calledBy?: number;
+  /** True if the turn has no calls, so that a conversation may end with it. */
+  readonly isAnswer: boolean;
 }
 
 /** Shorter orders, such as "go on", do not identify a request for a summary. */
 const minOrderLength = 40;
+
+/**
+ * Shorter arguments, such as a file's name, may also stand in other conversations. They count if the client says that a
+ * sub-agent asks, or while the client has not continued the turn with their call.
+ */
+const minPromptLength = 40;
 
 /** Maximum number of characters of a request that are searched for texts. It bounds the time. */
 const maxSearchedLength = 131_072;
@@ -65,6 +73,8 @@ export class EvidenceCollector {
   readonly #byId = new Map<string, number>();
   /** Turns without calls by their text. */
   readonly #byText = new Map<string, number>();
+  /** The turns that another turn continues. */
+  readonly #continued = new Set<number>();
 
   /** The evidence of all turns in sampling order. */
   get all(): readonly TurnEvidence[] {
@@ -92,8 +102,10 @@ export class EvidenceCollector {
       isTitle: isRoot && (link.isTitle || titleOrder.test(systemOf(environment))),
       quoted: this.#quotedIn(environment, { isRoot }),
       ...(setting !== undefined && this.#assistantsOf(node, setting)),
-      ...this.#calledBy(environment),
+      ...this.#calledBy(environment, link),
+      isAnswer: turn.calls.length === 0,
     });
+    if (!isRoot) this.#continued.add(parent.index);
     this.#nodes.push(node);
     this.#keep(node);
   }
@@ -153,12 +165,17 @@ export class EvidenceCollector {
   }
 
   /** Finds the call for which a user's message before the first assistant turn was written. */
-  #calledBy(environment: readonly ClientMessage[]): { readonly calledBy?: number } {
+  #calledBy(
+    environment: readonly ClientMessage[],
+    { isSubagent }: ClientLink,
+  ): Pick<TurnEvidence, "calledBy"> {
+    const counts = ({ turn, length }: PassedText): boolean =>
+      length >= minPromptLength || isSubagent || !this.#continued.has(turn);
     const end = environment.findIndex(({ role }) => role === "assistant");
     const turns = environment
       .slice(0, end === -1 ? environment.length : end)
       .flatMap(({ role, content }) =>
-        role === "user" ? (this.#passed.findIn(content) ?? []) : [],
+        role === "user" ? (this.#passed.findIn(content, counts) ?? []) : [],
       );
     return turns.length === 0 ? {} : { calledBy: Math.max(...turns) };
   }

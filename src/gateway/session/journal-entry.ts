@@ -62,7 +62,10 @@ export type JournalEntry =
 
 const count = z.number().int().min(0);
 const sessionId = z.string();
-const reward = z.looseObject({ reward: z.number() });
+const reward = z.looseObject({
+  reward: z.number(),
+  turnRewards: z.array(z.number()).optional(),
+});
 
 /** The members that a session needs to continue from an entry. */
 const entrySchema = z.discriminatedUnion("type", [

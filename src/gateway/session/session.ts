@@ -46,6 +46,11 @@ export interface SessionReward {
   readonly details?: Readonly<Record<string, unknown>>;
   /** The named parts of the reward. Their weighted sum is the reward. */
   readonly components?: RewardComponents;
+  /**
+   * The part of the reward that each sampled turn earned, by its index in the session. They add up to the
+   * reward, and turns in no row earn 0. Only the end of a session may give them.
+   */
+  readonly turnRewards?: readonly number[];
 }
 
 /** The reason why the last request produced no turn, if the agent could not have prevented it. */

@@ -42,9 +42,8 @@ export function toEpisode(
   const rows = collectRows(tree.nodes, { choice, rejected, received, isMain });
   const segments = rows.map(({ segment }) => segment);
   const turns = rows.flatMap((row) => recordTurns(row));
-  const formatErrors = rows
-    .flatMap(({ trained }) => trained)
-    .filter((node) => node.record.isFormatError);
+  const trained = rows.flatMap((row) => row.trained);
+  const formatErrors = trained.filter((node) => node.record.isFormatError);
   const { taskId, taskIndex, groupId, sampleIndex, seed, openedAtMs } = identity;
   return {
     format: 1,
@@ -57,7 +56,7 @@ export function toEpisode(
     attempt: 1,
     environment: gatewayEnvironment.name,
     split: gatewayEnvironment.split,
-    ...(end.end ?? rolloutEnd(end)),
+    ...(end.end ?? rolloutEnd(end, trained)),
     counts: countEpisode(turns, segments, formatErrors.length),
     userUsage: { callCount: 0, inputTokenCount: 0, outputTokenCount: 0 },
     startedAtMs: openedAtMs,
@@ -134,16 +133,22 @@ function droppedBy({ record: { prompt } }: TurnNode<GatewayTurn>): number | unde
   return prompt.type === "delta" ? prompt.delta.droppedStopId : undefined;
 }
 
-function rolloutEnd({ failure, reward: scored }: SessionEnd): RolloutEnd & ScoreFields {
+function rolloutEnd(
+  { failure, reward: scored }: SessionEnd,
+  trained: readonly TurnNode<GatewayTurn>[],
+): RolloutEnd & ScoreFields {
   if (failure !== undefined) return { outcome: "failed", stopReason: "failure", failure };
   if (scored === undefined) return { outcome: "completed", stopReason: "unscored" };
-  const { reward, details, components } = scored;
+  const { reward, details, components, turnRewards } = scored;
   return {
     outcome: "completed",
     stopReason: "finished",
     reward,
     ...(details !== undefined && { rewardDetails: details }),
     ...(components !== undefined && { rewardComponents: components }),
+    ...(turnRewards !== undefined && {
+      turnRewards: trained.map(({ index }) => turnRewards[index]!),
+    }),
   };
 }
 

@@ -27,11 +27,7 @@ export function turnAdvantages(
   estimator: AdvantageEstimator,
   { discount = 1 }: TurnAdvantageOptions = {},
 ): readonly (readonly number[] | undefined)[] {
-  if (!(discount >= 0 && discount <= 1)) {
-    throw new TypeError(
-      `Cannot compute advantages: the discount is ${discount}, expected a number from 0 to 1`,
-    );
-  }
+  requireTurnAdvantages(estimator, { discount });
   const rewards = rewardsOf(group);
   const returns = group.episodes.map((episode, index) =>
     rewards[index] === undefined ? undefined : turnReturns(episode, discount),
@@ -44,6 +40,22 @@ export function turnAdvantages(
     own === undefined || estimate === undefined
       ? undefined
       : own.map((value) => estimate(value, own[0]!)),
+  );
+}
+
+/**
+ * Checks the arguments of `turnAdvantages()`.
+ *
+ * @throws TypeError as `turnAdvantages()` does.
+ */
+export function requireTurnAdvantages(
+  estimator: AdvantageEstimator,
+  { discount = 1 }: TurnAdvantageOptions,
+): void {
+  estimateWith([], estimator);
+  if (discount >= 0 && discount <= 1) return;
+  throw new TypeError(
+    `Cannot compute advantages: the discount is ${discount}, expected a number from 0 to 1`,
   );
 }
 

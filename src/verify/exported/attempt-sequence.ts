@@ -53,6 +53,10 @@ export class AttemptSequence {
     this.#isByTurn = isByTurn;
   }
 
+  get #lineagePath(): string {
+    return this.#as === "slime" || this.#as === "miles" ? "metadata.lineage" : "lineage";
+  }
+
   /** Takes the next record. Returns what is wrong with it, or with an attempt or group that ended before it. */
   next(line: number, record: ExportedRecord): readonly LineViolation[] {
     const found: LineViolation[] = [];
@@ -152,7 +156,7 @@ export class AttemptSequence {
     for (const [name, value] of Object.entries(wanted)) {
       const actual = memberAt(lineage, name);
       if (actual === value && isCount(actual)) continue;
-      const detail = `metadata.lineage.${name} is ${quote(actual)} at row ${open.rowCount} of ${quote(rollout)}, expected ${quote(value)}`;
+      const detail = `${this.#lineagePath}.${name} is ${quote(actual)} at row ${open.rowCount} of ${quote(rollout)}, expected ${quote(value)}`;
       found.push({ rule: "attempt", detail });
     }
     return found;
@@ -175,7 +179,7 @@ export class AttemptSequence {
     ] as const) {
       const said = memberAt(lineage, name);
       if (lineage === undefined || said === count) continue;
-      const detail = `metadata.lineage.${name} of ${quote(rollout)} is ${quote(said)}, and the file has ${count}`;
+      const detail = `${this.#lineagePath}.${name} of ${quote(rollout)} is ${quote(said)}, and the file has ${count}`;
       found.push({ line, rule: "attempt", detail });
     }
     return found;

@@ -32,7 +32,7 @@ export interface ExportedRecord {
   readonly number?: unknown;
   /** True at the last row of an attempt. Absent if the form has no such member. */
   readonly isLast?: unknown;
-  /** The row's `metadata.lineage`. Absent if the form or the row has none. */
+  /** The row's lineage. Absent if the form has none, or if the attempt has one row. */
   readonly lineage?: unknown;
   /** True if this form has a record for each row, unlike the trainer's usual form. */
   readonly isPerRow?: true;

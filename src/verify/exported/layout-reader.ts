@@ -15,6 +15,7 @@ interface Layout {
   readonly reward: string;
   readonly group: string;
   readonly rollout?: string;
+  readonly lineage?: string;
 }
 
 /** Returns a reader for a form with one row per record. */
@@ -33,11 +34,13 @@ export function readerOf(layout: Layout): Reader {
       ...part("versions"),
       ...part("advantages"),
     };
+    const lineage = layout.lineage === undefined ? undefined : memberAt(record, layout.lineage);
     return {
       rows: [row],
       reward: memberAt(record, layout.reward),
       group: memberAt(record, layout.group),
       ...(layout.rollout !== undefined && { rollout: memberAt(record, layout.rollout) }),
+      ...(lineage !== undefined && { lineage }),
       found,
     };
   };

@@ -24,6 +24,7 @@ const readArealRow = readerOf({
 const readAreal: Reader = (record) => ({
   ...readArealRow(record),
   ...("rollout" in record && { rollout: record["rollout"] }),
+  ...("lineage" in record && { lineage: record["lineage"] }),
 });
 
 /** The functions that read records, by trainer. */

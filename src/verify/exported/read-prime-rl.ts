@@ -11,6 +11,7 @@ export const readPrimeRl: Reader = (record) => {
     reward: "reward",
     group: "group",
     rollout: "id",
+    lineage: "lineage",
   })(record);
   const toBits = (row: ExportedRow): ExportedRow => ({
     ...row,

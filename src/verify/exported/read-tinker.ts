@@ -12,6 +12,7 @@ export const readTinker: Reader = (record) => {
     reward: "reward",
     group: "group",
     rollout: "rollout",
+    lineage: "lineage",
   })(record);
   const found = [...inner.found];
   const chunks = memberAt(record, "model_input.chunks");

@@ -405,6 +405,18 @@ describe("verifyExport()", () => {
       `the advantage is 0.25, and 0.5 in another row of "${two}"`,
     ],
     [
+      "prime-rl",
+      "a row that is missing",
+      (r) => r.splice(r.indexOf(at(r, "id")[1]), 1),
+      `lineage.rowCount of "${two}" is 2, and the file has 1`,
+    ],
+    [
+      "tinker",
+      "a row that is handed over twice",
+      (r) => r.splice(r.indexOf(at(r, "rollout")[1]), 0, at(r, "rollout")[1]),
+      `the row of "${two}" is there already`,
+    ],
+    [
       "areal",
       "rows of two groups that are mixed",
       (r) => r.splice(0, 0, r.splice(r.indexOf(at(r, "rollout")[1]), 1)[0]),
@@ -434,6 +446,33 @@ describe("verifyExport()", () => {
     expect((await found(as, harm)).join("\n")).toContain(message);
     expect(await found(as, harm, run)).not.toEqual([]);
   });
+
+  test.each<[ExportTarget, (records: Loose[]) => void]>([
+    ["slime", (r) => repeatFirst(rowsOf(r), "metadata")],
+    ["prime-rl", (r) => repeatFirst(at(r, "id"))],
+    ["verl", (r) => repeatFirst(r.find((one) => "outputs" in one).outputs)],
+    [
+      "skyrl",
+      ([r]) =>
+        ["prompt_token_ids", "response_ids", "loss_masks", "rollout_logprobs"].forEach(
+          (name) => (r[name][7] = r[name][6]),
+        ),
+    ],
+  ])("takes two equal rows of an attempt for two, for %s", async (as, change) => {
+    expect(await found(as, change)).toEqual([]);
+  });
+
+  /** Makes the second row of an attempt equal to the first one, apart from its place. */
+  function repeatFirst(rows: Loose[], holder?: string): void {
+    const [first, second] = rows;
+    const lineages = rows.map((row) => (holder === undefined ? row : row[holder]).lineage);
+    const kept = structuredClone(lineages[1]);
+    Object.assign(second, structuredClone(first));
+    if (kept === undefined) return;
+    (holder === undefined ? second : second[holder]).lineage = kept;
+    const trained = (first.loss_mask ?? first.sample.mask).filter(Boolean).length;
+    kept.attemptTokenCount = lineages[0].attemptTokenCount = 2 * trained;
+  }
 
   test.each<[ExportTarget, (records: Loose[]) => void, string]>([
     [

@@ -26,7 +26,7 @@ import { ColumnsCheck } from "./columns/check-columns.ts";
 import { ComparedArrays } from "./columns/compared-arrays.ts";
 import { checkExported } from "./check-exported.ts";
 import type { SpecialTokens } from "./special-tokens.ts";
-import type { ExportedRecord } from "./exported-row.ts";
+import { memberAt, type ExportedRecord } from "./exported-row.ts";
 import { exportedReaders } from "./read-exported.ts";
 
 /** The result of checking an exported file. JSON-able. */
@@ -92,7 +92,7 @@ export async function verifyExport(
       const read = exportedReaders[as](record);
       say(checkExported(read, { endsTrained, isByTurn, ...(special && { special }) }));
       say(await columns.check(record));
-      say(once.check(record, read));
+      say(once.check(read));
       violations.push(...sequence.next(line, read));
       if (wanted?.done === true) {
         say([{ rule: "run", detail: "the run gives no such record" }]);
@@ -184,14 +184,20 @@ function* toRecords(document: unknown, columns: readonly string[]): Generator {
   }
 }
 
-/** Remembers the rows and groups that have occurred. */
+/**
+ * Remembers the rows and groups that have occurred. Two rows of an attempt may be equal, and have different places in it
+ * then.
+ */
 class Once {
   readonly #seen = new Map<string, number>();
   readonly #groups = new Map<unknown, number>();
   #group: unknown;
   #line = 0;
+  /** The number of records of the attempt so far, for forms whose rows do not say their place. */
+  #recordCount = 0;
+  #rollout: unknown;
 
-  check(record: RawRow, { rows, rollout, group }: ExportedRecord): readonly Violation[] {
+  check({ rows, rollout, group, lineage, isLast, isPerRow }: ExportedRecord): readonly Violation[] {
     this.#line += 1;
     const found: Violation[] = [];
     if (group !== this.#group && this.#groups.has(group)) {
@@ -202,8 +208,13 @@ class Once {
     this.#groups.set(group, this.#line);
     // Without rollout ids, two equal rows may both have been sampled.
     if (rollout === undefined) return found;
-    for (const { prompt, ids, mask } of rows) {
-      const key = hashRow([rollout, prompt?.values ?? [], ids.values, mask.values]);
+    this.#recordCount = rollout === this.#rollout ? this.#recordCount + 1 : 0;
+    this.#rollout = rollout;
+    const hidesPlace = isLast !== undefined || isPerRow === true;
+    const record = hidesPlace ? this.#recordCount : memberAt(lineage, "row");
+    for (const [index, { prompt, ids, mask }] of rows.entries()) {
+      const place = [record ?? null, index];
+      const key = hashRow([rollout, place, prompt?.values ?? [], ids.values, mask.values]);
       const before = this.#seen.get(key);
       this.#seen.set(key, this.#line);
       if (before === undefined) continue;

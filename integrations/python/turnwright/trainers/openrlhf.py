@@ -23,7 +23,8 @@ class AgentExecutor(AgentExecutorBase):
 
 
 def to_answer(attempt) -> dict:
-    """Returns the parts of OpenRLHF's answer that come from the attempt. `extra_logs` counts what is left out."""
+    """Returns the parts of OpenRLHF's answer that come from the attempt. `extra_logs` counts what is left out, and has the
+    values of the reward's components."""
     longest = max(attempt.trained_rows, key=lambda row: sum(row["lossMask"]))
     row, left_out = to_response(longest), attempt.row_count - 1
     tokens = attempt.token_count - sum(row.mask)
@@ -35,4 +36,4 @@ def to_answer(attempt) -> dict:
     ranges = [[t["start"], t["end"]] for t in longest["turns"] if t["start"] < t["end"] <= end]
     return {"reward": attempt.reward, "scores": attempt.reward, "observation_tokens": row.ids, "action_ranges": ranges,
             "rollout_log_probs": row.over_whole(row.logprobs, 0.0), "truncated": attempt.outcome == "truncated",
-            "extra_logs": {"rows_left_out": float(left_out), "tokens_left_out": float(tokens)}}
+            "extra_logs": {"rows_left_out": float(left_out), "tokens_left_out": float(tokens), **attempt.components}}

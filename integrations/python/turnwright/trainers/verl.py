@@ -11,7 +11,7 @@ from .played import played_once
 from .seeds import drawn_seed
 from .several_rows import require, warn_once
 from .task_name import read_task
-from .verl_rows import remedies, to_output
+from .verl_rows import remedies, takes_components, to_output
 
 
 @register("turnwright")
@@ -27,7 +27,8 @@ class TurnwrightAgentLoop(AgentLoopBase):
         if attempt.row_count > 1:
             require(attempt, "verl", remedies(self.config))
             self._warn_of_mini_batches()
-        return to_output(attempt, self.rollout_config.response_length)
+        with_components = bool(attempt.components) and takes_components(self.config)
+        return to_output(attempt, self.rollout_config.response_length, with_components)
 
     def _warn_of_mini_batches(self) -> None:
         # A step has at least train_batch_size × n attempts' rows, and verl cuts it into ppo_mini_batch_size × n rows.

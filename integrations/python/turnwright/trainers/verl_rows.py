@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from verl.experimental.agent_loop.agent_loop import AgentLoopMetrics, AgentLoopOutput
 
 from ..attempt import Attempt, Response, Unfit, sampled_versions
@@ -16,7 +18,15 @@ def fit(row: Response, limit: int) -> Response:
     return Response(row.prompt_ids, row.response_ids[:end], mask[:end], row.logprobs[:end], row.versions[:end])
 
 
-def to_output(attempt: Attempt, limit: int) -> AgentLoopOutput | list[AgentLoopOutput]:
+def takes_components(config) -> bool:
+    """True if verl's trainer logs the components of rewards, also if only some attempts have them.
+
+    Source: verl 0.9.1, verl/trainer/ppo/v1/trainer_base.py; AgentLoopWorker of the other trainer wants equal names in all.
+    """
+    return bool(config.trainer.get("use_v1", False))
+
+
+def to_output(attempt: Attempt, limit: int, with_components: bool = False) -> AgentLoopOutput | list[AgentLoopOutput]:
     """Returns the attempt's output, or a list of one for each row. Leaves out rows without a trained token before the
     limit: as an attempt's last row, such a row makes verl forget the attempt."""
     cut = [(fit(row, limit), row, of) for row, of in zip(attempt.responses(), attempt.trained_rows)]
@@ -25,16 +35,15 @@ def to_output(attempt: Attempt, limit: int) -> AgentLoopOutput | list[AgentLoopO
         raise Unfit(f"{attempt.rollout_id} has no sampled token within response_length={limit}: raise it")
     is_cut = any(len(row.response_ids) < len(whole.response_ids) for row, whole, _ in cut)
     status, several = "truncated" if is_cut else attempt.outcome, len(kept) > 1
-    outputs = [_output(attempt, row, of, status, several) for row, of in kept]
+    # verl copies this field from an attempt's last output to the others.
+    info = {"reward_extra_info": attempt.components} if several or (with_components and attempt.components) else {}
+    outputs = [_output(attempt, row, of, {"status": status, **info}) for row, of in kept]
     return outputs if several else outputs[0]
 
 
-def _output(attempt: Attempt, row: Response, of: Row, status: str, several: bool) -> AgentLoopOutput:
+def _output(attempt: Attempt, row: Response, of: Row, fields: dict[str, Any]) -> AgentLoopOutput:
     versions = sampled_versions(row.versions, row.mask)
-    fields = {"rollout_id": attempt.rollout_id, "status": status, "min_global_steps": min(versions),
-              "max_global_steps": max(versions)}
-    # verl copies this field from an attempt's last output to the others.
-    more = {"reward_extra_info": {}} if several else {}
+    more = {"rollout_id": attempt.rollout_id, "min_global_steps": min(versions), "max_global_steps": max(versions)}
     routes = whole_routes(attempt, of, len(row.ids))
     columns = {} if routes is None else {"routed_experts": routes}
     return AgentLoopOutput(

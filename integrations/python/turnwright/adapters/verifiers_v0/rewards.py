@@ -8,6 +8,8 @@ import inspect
 from contextlib import contextmanager
 from typing import Any, Callable, Iterator
 
+from ..component_name import component_name
+
 _failures: contextvars.ContextVar[list[BaseException] | None] = contextvars.ContextVar("failures", default=None)
 
 #: The largest error of a sum of components, relative to its largest term.
@@ -66,16 +68,17 @@ def _watched(function: Callable[..., Any]) -> Callable[..., Any]:
 def describe_rewards(rubric: Any, reward: float, metrics: dict[str, float]) -> dict[str, Any]:
     """Returns the reward of a score, and its components: the functions' values and weights by name.
 
-    Functions of one name count as one, as in verifiers. A rubric that scores in its own way has one component, the
-    reward, beside its metrics.
+    Functions of one name count as one, as in verifiers. A rubric that scores in its own way has one component, `rubric`,
+    beside its metrics.
     """
     weights: dict[str, float] = {}
     for one in rubrics_of(rubric):
         if not hasattr(one, "rubrics"):
             weights.update({function.__name__: float(weight) for function, weight in zip(one.funcs, one.weights)})
-    components = {name: {"value": value, "weight": weights.get(name, 0.0)} for name, value in metrics.items()}
+    components = {component_name(name): {"value": value, "weight": weights.get(name, 0.0)}
+                  for name, value in metrics.items()}
     terms = [one["value"] * one["weight"] for one in components.values()]
     if abs(sum(terms) - reward) > _TOLERANCE * max([1.0, *map(abs, terms)]):
-        components = {"reward": {"value": reward, "weight": 1.0}}
-        components.update({name: {"value": value, "weight": 0.0} for name, value in metrics.items() if name != "reward"})
+        metric_parts = {name: {**one, "weight": 0.0} for name, one in components.items()}
+        components = {**metric_parts, "rubric": {"value": reward, "weight": 1.0}}
     return {"reward": reward, **({"components": components} if components else {})}

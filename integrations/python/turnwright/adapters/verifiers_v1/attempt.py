@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from ...environments.errors import BadResult
+from ..component_name import component_name
 from .exchange import Asked, Closed, Ended, Event, Exchange
 from .seat import Seat
 from .tools import Tools
@@ -111,9 +112,10 @@ def _to_plain(message: Any) -> dict[str, Any]:
 
 def _describe_score(trace: Any) -> dict[str, Any]:
     rewards = {name: one for name, one in trace.rewards.items() if one is not None}
-    components = {name: {"value": one.score, "weight": one.weight} for name, one in rewards.items()}
+    components = {component_name(name): {"value": one.score, "weight": one.weight} for name, one in rewards.items()}
     metrics = {name: value for name, value in trace.metrics.items() if value is not None}
-    components.update({name: {"value": value, "weight": 0.0} for name, value in metrics.items() if name not in rewards})
+    components.update({component_name(name): {"value": value, "weight": 0.0}
+                       for name, value in metrics.items() if name not in rewards})
     details: dict[str, Any] = {"stop_condition": trace.stop_condition, "is_truncated": trace.is_truncated}
     alike = {name: value for name, value in metrics.items() if name in rewards}
     if alike:
