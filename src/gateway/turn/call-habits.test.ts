@@ -6,12 +6,14 @@ import { callTemplates, templateRenderer } from "./call-templates.fixture.ts";
 const usual = {
   takesAnyId: true,
   numbersCalls: false,
+  namesByIds: false,
   looksUpIds: false,
   showsAllCalls: true,
 };
 
 test.each([
   ["printing", usual],
+  ["naming", { ...usual, namesByIds: true }],
   ["numbering", { ...usual, numbersCalls: true }],
   ["nine", { ...usual, takesAnyId: false }],
   ["lookingUp", { ...usual, looksUpIds: true }],
