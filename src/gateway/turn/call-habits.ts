@@ -27,6 +27,8 @@ export interface CallHabits {
    * first.
    */
   readonly showsAllCalls: boolean;
+  /** True if it renders no calls but accepts turns with calls, as LFM2's does. */
+  readonly dropsCalls: boolean;
 }
 
 /** Rules for templates that cannot be measured. Ids made for them suit every template. */
@@ -36,6 +38,7 @@ export const strictestHabits: CallHabits = {
   namesByIds: false,
   looksUpIds: true,
   showsAllCalls: true,
+  dropsCalls: false,
 };
 
 /** Measures a template by rendering conversations with different ids. */
@@ -59,9 +62,12 @@ export async function measureCallHabits(renderer: Renderer): Promise<CallHabits>
       namesByIds: shown.includes(first) && renamed === shown,
       looksUpIds: repeated !== shown.replaceAll(third, first),
       showsAllCalls: shape === together,
+      dropsCalls: false,
     };
   }
-  return strictestHabits;
+  const bare = await show([[call("alpha", first)]]);
+  const other = await show([[{ ...call("alpha", first), value: "other" }]]);
+  return { ...strictestHabits, dropsCalls: bare !== undefined && bare === other };
 }
 
 /** Returns two calls in one turn and one in the next. */
@@ -95,12 +101,14 @@ const oddIds: Ids = ["c1", "functions.probe_beta:0", "call_00000000000000000000p
 interface ProbeCall {
   readonly name: string;
   readonly id: string;
+  /** The value of the call's only argument. */
+  readonly value: string;
 }
 
 type Round = readonly ProbeCall[];
 
 function call(kind: string, id: string): ProbeCall {
-  return { name: `probe_${kind}`, id };
+  return { name: `probe_${kind}`, id, value: `value for probe_${kind}` };
 }
 
 /** Arguments that appear in the rendered text only if their call is rendered. */
@@ -113,8 +121,8 @@ function otherProbe(name: string): string {
 
 /** @param nameOf - The name of the tool in a call. Its arguments and its result keep the original name. */
 function messagesOf(round: Round, nameOf = (name: string): string => name): readonly Message[] {
-  const toolCalls = round.map(({ id, name }) => {
-    return { id, name: nameOf(name), argumentsText: `{"n": "value for ${name}"}` };
+  const toolCalls = round.map(({ id, name, value }) => {
+    return { id, name: nameOf(name), argumentsText: `{"n": "${value}"}` };
   });
   return [
     { role: "assistant", content: "", toolCalls },

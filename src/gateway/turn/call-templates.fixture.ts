@@ -21,6 +21,10 @@ export const callTemplates = {
 {%- for c in m.tool_calls or [] %}{{ '<' + c.id + c.function.arguments|tojson + '>' }}{% endfor %}{{ '\\n' }}
 {%- else %}{{ m.name + ': result of ' + m.tool_call_id + ' ' + m.content + '\\n' }}${closing}`,
 
+  /** Prints results but no calls, as LFM2's template does. */
+  dropping: `${opening}{% elif m.role == 'assistant' %}${said}{{ '\\n' }}
+{%- else %}{{ 'result: ' + m.content + '\\n' }}${closing}`,
+
   /** Numbers calls, and prints results under their own ids, as Kimi K2's template does. */
   numbering: `${opening}{% elif m.role == 'assistant' %}${said}
 {%- for c in m.tool_calls or [] %}{{ '<functions.' + c.function.name + ':' + loop.index0|string + c.function.arguments|tojson + '>' }}{% endfor %}{{ '\\n' }}

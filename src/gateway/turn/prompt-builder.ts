@@ -56,8 +56,8 @@ export class PromptBuilder {
   /**
    * Builds the prompt of a root.
    *
-   * @throws ClientError `invalid` if the chat template refuses the conversation or drops its tool
-   *   results, `too-long`.
+   * @throws ClientError `invalid` if the chat template refuses the conversation or drops its calls
+   *   or tool results, `too-long`.
    * @throws RolloutError `internal/tokenizer` if the tokenizer fails.
    */
   async begin(
@@ -86,8 +86,8 @@ export class PromptBuilder {
    * Builds the prompt of a turn that continues another.
    *
    * @returns the cause of a root if the chat template cannot render these messages after the turn.
-   * @throws ClientError `invalid` if untrusted text contains control tokens and these are refused,
-   *   `too-long`.
+   * @throws ClientError `invalid` if untrusted text contains control tokens and these are refused, or
+   *   if the chat template drops calls, `too-long`.
    * @throws RolloutError `internal/tokenizer` if the tokenizer fails.
    */
   async continue<Record extends ShownTurn>(

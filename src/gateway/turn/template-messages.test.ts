@@ -85,6 +85,16 @@ describe("calls that were not sampled", () => {
     ]);
   });
 
+  test("are refused if the template drops them", async () => {
+    await expect(show("dropping", twoCalls)).rejects.toThrow(
+      "Cannot show the calls of earlier turns with the chat template: the prompt does not contain them; send them as text, as the model writes them, or give the model a chat template that prints calls",
+    );
+    expect(await show("dropping", [user("Go"), turn("Done."), user("And?")])).toEqual([
+      "assistant: Done.",
+      "user: And?",
+    ]);
+  });
+
   test("get nine letters and digits if the template requires them", async () => {
     const more = [turn("", call("Abc123xyZ", "look")), result("Abc123xyZ", "again")];
     expect(await show("nine", [...twoCalls, ...more])).toEqual([
@@ -183,6 +193,7 @@ const habits: CallHabits = {
   namesByIds: false,
   looksUpIds: false,
   showsAllCalls: true,
+  dropsCalls: false,
 };
 
 const rules = { laterSystem: true, calls: habits, sampledIds: new Map<string, string>() };
