@@ -163,7 +163,10 @@ export class PromptBuilder {
     const laterSystem = this.#renderer.card.supports.system;
     // Most conversations start without calls and need no measurement.
     const hasCalls = messages.some(({ role }) => role === "assistant" || role === "tool");
-    const calls = hasCalls ? await this.#measuredHabits() : strictestHabits;
+    const habits = hasCalls ? await this.#measuredHabits() : strictestHabits;
+    // The history policy `split` requests the prompts that a server renders with the template, without calls if it drops them.
+    const isSplit = this.#renderer.rerender !== undefined;
+    const calls = isSplit ? { ...habits, dropsCalls: false } : habits;
     return { laterSystem, calls, sampledIds };
   }
 
