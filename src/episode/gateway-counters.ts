@@ -16,7 +16,7 @@ export interface GatewayCounts {
   readonly leftOutCallCount: number;
   /** Number of turns that nothing continued and that no row trains, by the evidence for it. */
   readonly rejectedTurns: Readonly<Record<string, number>>;
-  /** Number of requests that could not be read, by error message. */
+  /** Number of requests that were refused as wrong, by error message. */
   readonly refused: Readonly<Record<string, number>>;
   /** Number of requests with a field that has no effect, by the field's name. */
   readonly ignoredFields: Readonly<Record<string, number>>;
@@ -100,7 +100,7 @@ export class GatewayCounters {
   }
 
   /**
-   * Counts a request that could not be read. List indexes in `why` are removed, so that equal
+   * Counts a request that was refused as wrong. List indexes in `why` are removed, so that equal
    * errors add up.
    */
   refused(why: string): void {

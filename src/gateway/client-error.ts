@@ -40,6 +40,11 @@ export class ClientError extends Error {
     this.retryAfterS = options.retryAfterS;
   }
 
+  /** True if the request itself is wrong, so that every repetition fails. */
+  get isRefusal(): boolean {
+    return this.kind === "invalid" || this.kind === "too-large" || this.kind === "bad-encoding";
+  }
+
   /** The HTTP status. SDKs retry 408, 409, 429 and 5xx only. */
   get status(): number {
     return statuses[this.kind];

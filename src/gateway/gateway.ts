@@ -356,10 +356,16 @@ export class Gateway implements AsyncDisposable {
     } catch (error) {
       const refusal = unreadable(error);
       if (refusal === undefined) throw error;
-      session.counters.refused(refusal.message);
-      this.#writeCounts();
+      this.countRefusal(session, refusal);
       throw refusal;
     }
+  }
+
+  /** Counts a request of the session that was refused as wrong. */
+  countRefusal(session: GatewaySession, { isRefusal, message }: ClientError): void {
+    if (!isRefusal) return;
+    session.counters.refused(message);
+    this.#writeCounts();
   }
 
   /** @throws ClientError `invalid` for an invalid reward, `finished` if the session is over. */

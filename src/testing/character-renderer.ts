@@ -1,5 +1,5 @@
 import { UsageError } from "../errors.ts";
-import type { Message } from "../message.ts";
+import type { Message, ToolCall } from "../message.ts";
 import { isPyDict, type PyDict } from "../../packages/python-values/src/value.ts";
 import type { CapabilityCard } from "../renderer/capability/capability-card.ts";
 import type { Renderer } from "../renderer/renderer.ts";
@@ -108,7 +108,12 @@ function describeTurn(message: Message | PyDict): { role: string; content: strin
   if (typeof role !== "string" || typeof content !== "string") {
     throw new UsageError("Cannot render a message without role and content");
   }
-  return { role, content };
+  const calls = "toolCalls" in message ? (message.toolCalls ?? []).map(writeCall) : [];
+  return { role, content: [...(content === "" ? [] : [content]), ...calls].join("\n") };
+}
+
+function writeCall({ name, argumentsText }: ToolCall): string {
+  return `<tool_call>\n{"name": ${JSON.stringify(name)}, "arguments": ${argumentsText}}\n</tool_call>`;
 }
 
 function turnIds({ role, content }: { role: string; content: string }): number[] {

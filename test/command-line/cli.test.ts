@@ -154,6 +154,26 @@ describe("commands answer lines in order, and a bad line does not stop the rest"
     expect(status).toBe(1);
   });
 
+  test("eval-metrics refuses a reward that is no finite number, and answers the other lines", async () => {
+    const line = (reward: string) =>
+      `{"id": "${reward}", "results": [{"task": 1, "trial": 0, "reward": ${reward}}]}`;
+    const { status, stdout } = await runCli(["eval-metrics"], {
+      input: ["NaN", "1e999", "1"].map(line).join("\n"),
+    });
+    const error = { code: "bad-line", message: '"results"[0].reward must be a finite number' };
+    expect(
+      stdout
+        .trimEnd()
+        .split("\n")
+        .map((each) => JSON.parse(each) as unknown),
+    ).toEqual([
+      { id: "NaN", error },
+      { id: "1e999", error },
+      { id: "1", averageReward: 1, passHatK: { 1: 1 }, passAtK: { 1: 1 } },
+    ]);
+    expect(status).toBe(1);
+  });
+
   test("a reader that goes away ends a command quietly", async () => {
     const { stdin, stdout, stderr, ended } = openParse();
     const text = "x".repeat(200_000);

@@ -26,16 +26,16 @@ export async function openTestGateway(
   const engine = preparedEngine(texts.map((text) => ({ outputIds: characterIds(text) })));
   const gateway = await createGateway({ engine, renderer });
   const { token, sessionId } = await gateway.openSession({ taskId: "t" });
-  const ask = async (path: string, body: object): Promise<Answer> => {
+  const ask = async (path: string, body: object, headers: object = {}): Promise<Answer> => {
     const response = await gateway.fetch(`${inProcessUrl}/v1${path}`, {
       method: "POST",
-      headers: { authorization: `Bearer ${token}` },
+      headers: { authorization: `Bearer ${token}`, ...headers },
       body: JSON.stringify({ model: "policy", ...body }),
     });
     return { status: response.status, body: (await response.json()) as Answer["body"] };
   };
   return {
-    chat: async (body: object) => await ask("/chat/completions", body),
+    chat: async (body: object, headers?: object) => await ask("/chat/completions", body, headers),
     responses: async (body: object) => await ask("/responses", body),
     messages: async (body: object) => await ask("/messages", { max_tokens: 100, ...body }),
     counts: () => gateway.counts,

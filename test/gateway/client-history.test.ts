@@ -181,6 +181,35 @@ describe("a message that cannot be shown", () => {
     expect({ outcome, stopReason }).toEqual({ outcome: "completed", stopReason: "finished" });
   });
 
+  test("is counted if the chat template drops its calls, or if its coding is unknown", async () => {
+    await using talk = await openTestGateway(["Hello"], {
+      renderer: templateRenderer(callTemplates.dropping),
+    });
+    const call = { id: "c", type: "function", function: { name: "look", arguments: "{}" } };
+    const messages = [
+      hi,
+      { role: "assistant", content: null, tool_calls: [call] },
+      { role: "tool", tool_call_id: "c", content: "A" },
+    ];
+    const dropped =
+      "Cannot show the calls of earlier turns with the chat template: the prompt does not contain them; " +
+      "send them as text, as the model writes them, or give the model a chat template that prints calls";
+    const { status, body } = await talk.chat({ messages });
+    expect([status, body.error?.message]).toEqual([400, dropped]);
+    const packed = await talk.chat({ messages: [hi] }, { "content-encoding": "lz4" });
+    expect(packed.status).toBe(415);
+    expect((await talk.chat({ messages: [hi] })).status).toBe(200);
+    const { turnCount, refused } = talk.counts();
+    const unknown = expect.stringContaining('the content coding "lz4" is not supported') as string;
+    expect([turnCount, Object.entries(refused)]).toEqual([
+      1,
+      [
+        [dropped, 1],
+        [unknown, 1],
+      ],
+    ]);
+  });
+
   const nested = (depth: number): unknown =>
     JSON.parse(`${'{"a":'.repeat(depth)}1${"}".repeat(depth)}`);
   const deep = nested(900);
@@ -262,7 +291,7 @@ describe("a history that was not sampled here", () => {
     await talk.responses({ input: [go, sealed, call, result] });
     expect(await talk.prompts()).toEqual([
       "user\ngo\nuser\non\nassistant\n",
-      "user\ngo\nassistant\n\ntool\nA\nassistant\n",
+      `user\ngo\nassistant\n<tool_call>\n{"name": "look", "arguments": {}}\n</tool_call>\ntool\nA\nassistant\n`,
     ]);
   });
 

@@ -58,6 +58,9 @@ function readResult(result: PyDict, index: number): TrialResult {
 
 function numberOf(result: PyDict, field: string, place: string): number {
   const value = result.get(field);
-  if (typeof value === "bigint" || typeof value === "number") return Number(value);
-  throw new LineError("bad-line", `${place}.${field} must be a number`);
+  if (typeof value === "bigint" || typeof value === "number") {
+    const number = Number(value);
+    if (Number.isFinite(number)) return number;
+  }
+  throw new LineError("bad-line", `${place}.${field} must be a finite number`);
 }

@@ -113,7 +113,12 @@ async function answer(
 ): Promise<Response> {
   const { request, budget, connection } = context;
   const session = await findSession(gateway, request, context);
-  const body = await readBody(request, { budget, incoming: connection.incoming });
+  const body = await readBody(request, { budget, incoming: connection.incoming }).catch(
+    (error: unknown) => {
+      if (error instanceof ClientError) gateway.countRefusal(session, error);
+      throw error;
+    },
+  );
   const feed = await gateway.ask(session, dialect, { headers: request.headers, body });
   // The reader exists before the reply starts, so that an early disconnect counts too.
   const reader = feed.open(withoutUndefined({ onCut: cutOf(connection) }));

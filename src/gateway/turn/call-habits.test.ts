@@ -6,12 +6,16 @@ import { callTemplates, templateRenderer } from "./call-templates.fixture.ts";
 const usual = {
   takesAnyId: true,
   numbersCalls: false,
+  namesByIds: false,
   looksUpIds: false,
   showsAllCalls: true,
+  dropsCalls: false,
 };
 
 test.each([
   ["printing", usual],
+  ["naming", { ...usual, namesByIds: true }],
+  ["dropping", { ...strictestHabits, dropsCalls: true }],
   ["numbering", { ...usual, numbersCalls: true }],
   ["nine", { ...usual, takesAnyId: false }],
   ["lookingUp", { ...usual, looksUpIds: true }],
@@ -23,7 +27,14 @@ test.each([
 
 test("a template without calls gets ids that every template accepts", async () => {
   const deaf = "{% for m in messages %}{{ m.content }}{% endfor %}";
-  expect(await measureCallHabits(templateRenderer(deaf))).toEqual(strictestHabits);
+  const habits = { ...strictestHabits, dropsCalls: true };
+  expect(await measureCallHabits(templateRenderer(deaf))).toEqual(habits);
+});
+
+test("a template that refuses calls drops none", async () => {
+  const refusing =
+    "{% for m in messages %}{% if m.tool_calls %}{{ raise_exception('no calls') }}{% endif %}{% endfor %}";
+  expect(await measureCallHabits(templateRenderer(refusing))).toEqual(strictestHabits);
 });
 
 test("a failed tokenizer is not a property of the template", async () => {

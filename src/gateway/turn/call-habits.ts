@@ -15,6 +15,11 @@ export interface CallHabits {
    * result's own id, as Kimi K2's does.
    */
   readonly numbersCalls: boolean;
+  /**
+   * True if the name of a call's tool is rendered in the call's id alone, as by Kimi K2.5's template.
+   * The id must then be `functions.NAME:NUMBER`, with a number that counts the conversation's calls.
+   */
+  readonly namesByIds: boolean;
   /** True if it looks up a result's call in the entire conversation, so that ids must be unique. */
   readonly looksUpIds: boolean;
   /**
@@ -22,33 +27,47 @@ export interface CallHabits {
    * first.
    */
   readonly showsAllCalls: boolean;
+  /** True if it renders no calls but accepts turns with calls, as LFM2's does. */
+  readonly dropsCalls: boolean;
 }
 
 /** Rules for templates that cannot be measured. Ids made for them suit every template. */
 export const strictestHabits: CallHabits = {
   takesAnyId: false,
   numbersCalls: false,
+  namesByIds: false,
   looksUpIds: true,
   showsAllCalls: true,
+  dropsCalls: false,
 };
 
 /** Measures a template by rendering conversations with different ids. */
 export async function measureCallHabits(renderer: Renderer): Promise<CallHabits> {
-  const show = async (rounds: readonly Round[]): Promise<string | undefined> =>
-    await render(renderer, [{ role: "user", content: "Hi" }, ...rounds.flatMap(messagesOf)]);
+  const show = async (
+    rounds: readonly Round[],
+    nameOf?: (name: string) => string,
+  ): Promise<string | undefined> => {
+    const messages = rounds.flatMap((round) => messagesOf(round, nameOf));
+    return await render(renderer, [{ role: "user", content: "Hi" }, ...messages]);
+  };
   for (const shape of [together, apart]) {
     const shown = await show(shape([first, second, third]));
     if (shown === undefined || !shownValues.every((value) => shown.includes(value))) continue;
     const odd = await show(shape(oddIds));
     const repeated = await show(shape([first, second, first]));
+    const renamed = await show(shape([first, second, third]), otherProbe);
     return {
       takesAnyId: odd !== undefined,
       numbersCalls: shown.includes(first) && shown.includes(numberedId("probe_alpha", 0)),
+      namesByIds: shown.includes(first) && renamed === shown,
       looksUpIds: repeated !== shown.replaceAll(third, first),
       showsAllCalls: shape === together,
+      dropsCalls: false,
     };
   }
-  return strictestHabits;
+  const bare = await show([[call("alpha", first)]]);
+  const other = await show([[{ ...call("alpha", first), value: "other" }]]);
+  return { ...strictestHabits, dropsCalls: bare !== undefined && bare === other };
 }
 
 /** Returns two calls in one turn and one in the next. */
@@ -62,8 +81,14 @@ function apart([a, b, c]: Ids): readonly Round[] {
 }
 
 /** Returns the id of a call as Kimi's models write it. */
-export function numberedId(name: string, place: number): string {
+export function numberedId(name: string, place: number | ""): string {
   return `functions.${name}:${place}`;
+}
+
+/** True if the id is one that Kimi's models write for a call of the tool. */
+export function isNumberedId(id: string, name: string): boolean {
+  const start = numberedId(name, "");
+  return id.startsWith(start) && /^\d{1,9}$/.test(id.slice(start.length));
 }
 
 type Ids = readonly [string, string, string];
@@ -76,20 +101,28 @@ const oddIds: Ids = ["c1", "functions.probe_beta:0", "call_00000000000000000000p
 interface ProbeCall {
   readonly name: string;
   readonly id: string;
+  /** The value of the call's only argument. */
+  readonly value: string;
 }
 
 type Round = readonly ProbeCall[];
 
 function call(kind: string, id: string): ProbeCall {
-  return { name: `probe_${kind}`, id };
+  return { name: `probe_${kind}`, id, value: `value for probe_${kind}` };
 }
 
 /** Arguments that appear in the rendered text only if their call is rendered. */
 const shownValues = ["value for probe_alpha", "value for probe_beta"];
 
-function messagesOf(round: Round): readonly Message[] {
-  const toolCalls = round.map(({ id, name }) => {
-    return { id, name, argumentsText: `{"n": "value for ${name}"}` };
+/** Returns the name of the other probe. */
+function otherProbe(name: string): string {
+  return name === "probe_alpha" ? "probe_beta" : "probe_alpha";
+}
+
+/** @param nameOf - The name of the tool in a call. Its arguments and its result keep the original name. */
+function messagesOf(round: Round, nameOf = (name: string): string => name): readonly Message[] {
+  const toolCalls = round.map(({ id, name, value }) => {
+    return { id, name: nameOf(name), argumentsText: `{"n": "${value}"}` };
   });
   return [
     { role: "assistant", content: "", toolCalls },

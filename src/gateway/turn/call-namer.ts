@@ -1,4 +1,4 @@
-import { numberedId, type CallHabits } from "./call-habits.ts";
+import { isNumberedId, numberedId, type CallHabits } from "./call-habits.ts";
 
 /** Chooses ids that the chat template accepts for calls that the client did not sample here. */
 export class CallNamer {
@@ -7,6 +7,7 @@ export class CallNamer {
   readonly #prefix: string;
   readonly #callIdsBefore: () => Iterable<string>;
   #usedIds: Set<string> | undefined;
+  #callCount = 0;
   #madeCount = 0;
 
   /**
@@ -33,8 +34,11 @@ export class CallNamer {
   nameCalls(calls: readonly { readonly id: string; readonly name: string }[]): readonly string[] {
     if (this.#habits.numbersCalls) return calls.map(({ name }, place) => numberedId(name, place));
     const own = new Set<string>();
-    return calls.map(({ id }) => {
-      const chosen = this.#nameOne(this.#sampledIds.get(id) ?? id, own);
+    return calls.map(({ id, name }) => {
+      const wanted = this.#sampledIds.get(id) ?? id;
+      const chosen = this.#habits.namesByIds
+        ? this.#numberOne(wanted, name)
+        : this.#nameOne(wanted, own);
       own.add(chosen);
       return chosen;
     });
@@ -46,7 +50,22 @@ export class CallNamer {
   }
 
   get #allIds(): Set<string> {
-    return (this.#usedIds ??= new Set(this.#callIdsBefore()));
+    if (this.#usedIds === undefined) {
+      const before = [...this.#callIdsBefore()];
+      this.#usedIds = new Set(before);
+      this.#callCount = before.length;
+    }
+    return this.#usedIds;
+  }
+
+  /** Returns an id with the tool's name and a number. Keeps the wanted id if it has this form and is free. */
+  #numberOne(wanted: string, name: string): string {
+    const taken = this.#allIds;
+    let number = this.#callCount++;
+    let chosen = isNumberedId(wanted, name) ? wanted : numberedId(name, number);
+    while (taken.has(chosen)) chosen = numberedId(name, number++);
+    taken.add(chosen);
+    return chosen;
   }
 
   #nameOne(wanted: string, own: ReadonlySet<string>): string {

@@ -11,10 +11,19 @@ const said = `assistant: {{ m.content }}`;
 
 /** Small chat templates, each with one rule of a published family. */
 export const callTemplates = {
-  /** Prints ids unchanged, as Kimi K2.5's template does. */
+  /** Prints ids unchanged, and names. */
   printing: `${opening}{% elif m.role == 'assistant' %}${said}
 {%- for c in m.tool_calls or [] %}{{ '<' + c.id + '|' + c.function.name + c.function.arguments|tojson + '>' }}{% endfor %}{{ '\\n' }}
 {%- else %}{{ 'result ' + m.tool_call_id + ' ' + m.name + ' ' + m.content + '\\n' }}${closing}`,
+
+  /** Prints ids unchanged, and no names of calls, as Kimi K2.5's template does. */
+  naming: `${opening}{% elif m.role == 'assistant' %}${said}
+{%- for c in m.tool_calls or [] %}{{ '<' + c.id + c.function.arguments|tojson + '>' }}{% endfor %}{{ '\\n' }}
+{%- else %}{{ m.name + ': result of ' + m.tool_call_id + ' ' + m.content + '\\n' }}${closing}`,
+
+  /** Prints results but no calls, as LFM2's template does. */
+  dropping: `${opening}{% elif m.role == 'assistant' %}${said}{{ '\\n' }}
+{%- else %}{{ 'result: ' + m.content + '\\n' }}${closing}`,
 
   /** Numbers calls, and prints results under their own ids, as Kimi K2's template does. */
   numbering: `${opening}{% elif m.role == 'assistant' %}${said}

@@ -5,6 +5,7 @@ import type { Generation } from "../../engine/engine.ts";
 import { characterIds, createCharacterRenderer } from "../../testing/character-renderer.ts";
 import { toSentTurn, type TurnNode } from "../tree/turn-node.ts";
 import { promptOf } from "../tree/random-session.fixture.ts";
+import { callTemplates, templateRenderer } from "./call-templates.fixture.ts";
 import { PromptBuilder, type BuiltPrompt, type ShownTurn } from "./prompt-builder.ts";
 
 function generationOf(text: string): Generation {
@@ -85,6 +86,24 @@ describe("PromptBuilder", () => {
       const messages = [...said, result, ...after];
       await expect(builder.begin(messages, [])).rejects.toMatchObject(refusal);
     }
+  });
+
+  test("refuses calls that the chat template drops, unless its own prompts are requested", async () => {
+    const dropping = templateRenderer(callTemplates.dropping);
+    const call = { id: "c1", name: "find", argumentsText: "{}" };
+    const messages = [
+      { role: "user", content: "Hi" },
+      { role: "assistant", content: "", calls: [call], marks: [] },
+      { role: "tool", content: "Found", callId: "c1" },
+    ] as const;
+    await expect(new PromptBuilder(dropping).begin(messages, [])).rejects.toMatchObject({
+      kind: "invalid",
+      message: expect.stringContaining("Cannot show the calls of earlier turns") as string,
+    });
+    const split = new PromptBuilder({ ...dropping, rerender: async () => undefined });
+    const { prompt } = await split.begin(messages, []);
+    const text = await dropping.codec.decode(prompt.type === "root" ? [...prompt.ids] : []);
+    expect(text).toBe("user: Hi\nassistant: \nresult: Found\nassistant:");
   });
 
   const died = new RolloutError(

@@ -56,8 +56,8 @@ export class PromptBuilder {
   /**
    * Builds the prompt of a root.
    *
-   * @throws ClientError `invalid` if the chat template refuses the conversation or drops its tool
-   *   results, `too-long`.
+   * @throws ClientError `invalid` if the chat template refuses the conversation or drops its calls
+   *   or tool results, `too-long`.
    * @throws RolloutError `internal/tokenizer` if the tokenizer fails.
    */
   async begin(
@@ -86,8 +86,8 @@ export class PromptBuilder {
    * Builds the prompt of a turn that continues another.
    *
    * @returns the cause of a root if the chat template cannot render these messages after the turn.
-   * @throws ClientError `invalid` if untrusted text contains control tokens and these are refused,
-   *   `too-long`.
+   * @throws ClientError `invalid` if untrusted text contains control tokens and these are refused, or
+   *   if the chat template drops calls, `too-long`.
    * @throws RolloutError `internal/tokenizer` if the tokenizer fails.
    */
   async continue<Record extends ShownTurn>(
@@ -163,7 +163,10 @@ export class PromptBuilder {
     const laterSystem = this.#renderer.card.supports.system;
     // Most conversations start without calls and need no measurement.
     const hasCalls = messages.some(({ role }) => role === "assistant" || role === "tool");
-    const calls = hasCalls ? await this.#measuredHabits() : strictestHabits;
+    const habits = hasCalls ? await this.#measuredHabits() : strictestHabits;
+    // The history policy `split` requests the prompts that a server renders with the template, without calls if it drops them.
+    const isSplit = this.#renderer.rerender !== undefined;
+    const calls = isSplit ? { ...habits, dropsCalls: false } : habits;
     return { laterSystem, calls, sampledIds };
   }
 

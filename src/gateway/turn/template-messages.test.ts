@@ -62,6 +62,39 @@ describe("calls that were not sampled", () => {
     ]);
   });
 
+  test("get ids with their names if the template prints no names, numbered over the conversation", async () => {
+    const more = [
+      turn("", call("functions.look:0", "look"), call("list_dir:0", "list_dir")),
+      result("list_dir:0", "listed"),
+      result("functions.look:0", "again"),
+      turn("", call("functions.look:0", "look"), call("functions.look:9", "look")),
+      result("functions.look:0", "once more"),
+      result("functions.look:9", "at last"),
+    ];
+    const sampled = new Map([["call_Qd90", "functions.open:7"]]);
+    expect(await show("naming", [...twoCalls, ...more], sampled)).toEqual([
+      "assistant: <functions.look:0{}><functions.open:7{}>",
+      "look: result of functions.look:0 seen",
+      "open: result of functions.open:7 opened",
+      "assistant: <functions.look:2{}><functions.list_dir:3{}>",
+      "list_dir: result of functions.list_dir:3 listed",
+      "look: result of functions.look:2 again",
+      "assistant: <functions.look:4{}><functions.look:9{}>",
+      "look: result of functions.look:4 once more",
+      "look: result of functions.look:9 at last",
+    ]);
+  });
+
+  test("are refused if the template drops them", async () => {
+    await expect(show("dropping", twoCalls)).rejects.toThrow(
+      "Cannot show the calls of earlier turns with the chat template: the prompt does not contain them; send them as text, as the model writes them, or give the model a chat template that prints calls",
+    );
+    expect(await show("dropping", [user("Go"), turn("Done."), user("And?")])).toEqual([
+      "assistant: Done.",
+      "user: And?",
+    ]);
+  });
+
   test("get nine letters and digits if the template requires them", async () => {
     const more = [turn("", call("Abc123xyZ", "look")), result("Abc123xyZ", "again")];
     expect(await show("nine", [...twoCalls, ...more])).toEqual([
@@ -157,8 +190,10 @@ describe("calls that were not sampled", () => {
 const habits: CallHabits = {
   takesAnyId: true,
   numbersCalls: false,
+  namesByIds: false,
   looksUpIds: false,
   showsAllCalls: true,
+  dropsCalls: false,
 };
 
 const rules = { laterSystem: true, calls: habits, sampledIds: new Map<string, string>() };

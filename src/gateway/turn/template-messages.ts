@@ -1,4 +1,5 @@
 import type { AssistantMessage, Message, ToolCall } from "../../message.ts";
+import { ClientError } from "../client-error.ts";
 import type { ClientAssistant, ClientMessage } from "../conversation.ts";
 import { OpenCalls } from "../tree/open-calls.ts";
 import type { SentTurn } from "../tree/turn-node.ts";
@@ -38,6 +39,8 @@ export const emptyHistory: ShownBefore = { turns: [], callIds: () => [] };
 /**
  * Converts a client's messages for the chat template. Each result gets its call's id and name, and
  * calls get ids that the template accepts.
+ *
+ * @throws ClientError `invalid` if a turn has calls and the template drops them.
  */
 export function toTemplateMessages(
   sent: readonly ClientMessage[],
@@ -56,6 +59,7 @@ export function toTemplateMessages(
   }
   return messages.map((message, index): Message => {
     if (message.role === "assistant") {
+      if (habits.dropsCalls && message.calls.length > 0) throw new ClientError("invalid", noCalls);
       const shown = foreignCalls(message, namer);
       open.addTurn(shown.map((call, place) => ({ id: message.calls[place]!.id, call })));
       return toAssistant(message, shown);
@@ -73,6 +77,10 @@ export function toTemplateMessages(
     return { role: isShownAsUser ? "user" : message.role, content: message.content };
   });
 }
+
+const noCalls =
+  "Cannot show the calls of earlier turns with the chat template: the prompt does not contain them; " +
+  "send them as text, as the model writes them, or give the model a chat template that prints calls";
 
 function toAssistant(
   { content, reasoning }: ClientAssistant,

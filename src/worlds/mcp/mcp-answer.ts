@@ -1,5 +1,6 @@
 import { RolloutError } from "../../errors.ts";
 import { safeCutIndex } from "../../secrets/redactor.ts";
+import { isSaid } from "./is-said.ts";
 
 /** The result of a call, in its recorded form. JSON-able. */
 export interface McpAnswer {
@@ -31,8 +32,8 @@ export interface McpResult {
 }
 
 /**
- * Returns a result as the text for the model: its text parts, one per line, or its structured
- * content as JSON if there are none. Cuts a text longer than `maxLength`, and marks the cut.
+ * Returns a result as the text for the model: its text parts, one per line, and its structured content as JSON if the
+ * parts lack one of its values. Cuts a text longer than `maxLength`, and marks the cut.
  * @throws RolloutError `environment/bad-result` for images, sound and files.
  */
 export function readAnswer(
@@ -40,10 +41,17 @@ export function readAnswer(
   { tool, maxLength }: { readonly tool: string; readonly maxLength: number },
 ): McpAnswer {
   const parts = (content as readonly ContentPart[]).map((part) => textOfPart(part, tool));
-  const isStructured = parts.length === 0 && structuredContent !== undefined;
-  const structured = structuredText ?? JSON.stringify(structuredContent);
-  const text = isStructured ? structured : parts.join("\n");
+  const said = parts.join("\n");
+  const text =
+    structuredContent === undefined
+      ? said
+      : withStructured(said, parts, structuredText ?? JSON.stringify(structuredContent));
   return { text: cut(text, maxLength), isError };
+}
+
+function withStructured(said: string, parts: readonly string[], structured: string): string {
+  if (said === "") return parts.length === 0 || !isSaid(structured, []) ? structured : said;
+  return isSaid(structured, parts) ? said : `${said}\n${structured}`;
 }
 
 function textOfPart(part: ContentPart, tool: string): string {

@@ -109,7 +109,12 @@ export class McpConnection implements AsyncDisposable {
    * @throws RolloutError with party `environment`.
    */
   async listTools({ timeoutMs }: { readonly timeoutMs: number }): Promise<ToolListing> {
-    const { ProtocolError } = this.#library;
+    const { ProtocolError, SdkError, SdkErrorCode } = this.#library;
+    const faultOf = (error: unknown): string | undefined => {
+      if (error instanceof ProtocolError) return "refuses";
+      const isNoPage = error instanceof SdkError && error.code === SdkErrorCode.InvalidResult;
+      return isNoPage ? "has no page for" : undefined;
+    };
     const readPage = async (cursor: string | undefined): Promise<ToolPage> => {
       const params = cursor === undefined ? {} : { cursor };
       const request = { method: "tools/list", params } as const;
@@ -119,7 +124,7 @@ export class McpConnection implements AsyncDisposable {
       return { ...page, tools: page.tools.map((tool) => this.#messages.toolOf(tool)) };
     };
     try {
-      return await readPages(readPage, (error) => error instanceof ProtocolError);
+      return await readPages(readPage, faultOf);
     } catch (error) {
       throw this.#attribute(error, "list the tools of");
     }

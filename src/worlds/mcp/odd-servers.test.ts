@@ -273,6 +273,15 @@ describe("the pages of an MCP server's tools", () => {
       ],
     ],
     [
+      "a page of other things than tools",
+      { first: { tools: [one, two], nextCursor: "b" }, b: { tools: { three: {} } as never } },
+      [
+        'the tools after the 2 that were read are missing: it has no page for its own cursor "b" (Invalid result for ' +
+          'tools/list: [ { "expected": "array", "code": "invalid_type", "path": [ "tools" ], "message": "Invalid ' +
+          'input: expected array, received object" } ])',
+      ],
+    ],
+    [
       "a cursor that is not text",
       { first: { tools: [one, two], nextCursor: 2 } },
       ["the tools after the 2 that were read are missing: its cursor is 2, expected a text"],

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { readPages, type ToolPage } from "./tool-pages.ts";
 
-const isRefusal = () => true;
+const faultOf = () => "refuses";
 
 test("readPages() stops an endless list, and keeps the pages read so far", async () => {
   let count = 0;
@@ -9,7 +9,7 @@ test("readPages() stops an endless list, and keeps the pages read so far", async
     count += 1;
     return { tools: [{ name: `t${count}` }], nextCursor: `c${count}` };
   };
-  const { tools, cut } = await readPages(readPage, isRefusal);
+  const { tools, cut } = await readPages(readPage, faultOf);
   expect(tools).toHaveLength(200);
   expect(cut).toBe("its list has no end after 200 pages");
 });
@@ -20,7 +20,7 @@ test("readPages() stops a list after three pages without new tools", async () =>
     count += 1;
     return { tools: [{ name: "same" }], nextCursor: `c${count}` };
   };
-  const { tools, cut } = await readPages(readPage, isRefusal);
+  const { tools, cut } = await readPages(readPage, faultOf);
   expect(tools).toEqual([{ name: "same" }]);
   expect(cut).toBe("3 pages one after the other bring nothing new");
   expect(count).toBe(4);
@@ -32,14 +32,14 @@ test("readPages() reads an empty page, and the pages after it", async () => {
     b: { tools: [{ name: "one" }], nextCursor: undefined },
   };
   const read = async (cursor: string | undefined) => pages[cursor ?? "first"] as ToolPage;
-  expect(await readPages(read, isRefusal)).toEqual({ tools: [{ name: "one" }] });
+  expect(await readPages(read, faultOf)).toEqual({ tools: [{ name: "one" }] });
 });
 
 test("readPages() reads a tool that nests too deeply to be written", async () => {
   let deep: object = {};
   for (let depth = 0; depth < 100_000; depth++) deep = { deep };
   const page = { tools: [deep, { name: "one" }], nextCursor: undefined };
-  const { tools } = await readPages(async () => page, isRefusal);
+  const { tools } = await readPages(async () => page, faultOf);
   expect(tools).toHaveLength(2);
 });
 
@@ -48,5 +48,5 @@ test("readPages() hands on an outage, which may cost tools", async () => {
     if (cursor !== undefined) throw new Error("gone");
     return { tools: [{ name: "one" }], nextCursor: "b" };
   };
-  await expect(readPages(readPage, () => false)).rejects.toThrow("gone");
+  await expect(readPages(readPage, () => undefined)).rejects.toThrow("gone");
 });

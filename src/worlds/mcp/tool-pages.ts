@@ -22,12 +22,13 @@ const mostIdlePages = 3;
 /**
  * Reads the pages of a server's tools. Stops at a page without a cursor, and at a cursor that was
  * followed before. An empty text is a cursor. Keeps the pages that were read.
- * @param isRefusal - True if the server refuses one of its own cursors with this error.
- * @throws the error of `readPage`, unless it is a refusal and tools were already read.
+ * @param faultOf - Returns the server's fault if it answered one of its own cursors without a page, and `undefined` for
+ *   an outage.
+ * @throws the error of `readPage`, unless it is such a fault and tools were already read.
  */
 export async function readPages(
   readPage: (cursor: string | undefined) => Promise<ToolPage>,
-  isRefusal: (error: unknown) => boolean,
+  faultOf: (error: unknown) => string | undefined,
 ): Promise<ToolListing> {
   const tools = new Map<unknown, unknown>();
   const followed = new Set<string>();
@@ -39,10 +40,10 @@ export async function readPages(
     try {
       page = await readPage(cursor);
     } catch (error) {
-      if (tools.size === 0 || !isRefusal(error)) throw error;
-      return cutAfter(
-        `it refuses its own cursor ${shortJson(cursor, 100)} (${describeError(error)})`,
-      );
+      const fault = tools.size === 0 ? undefined : faultOf(error);
+      if (fault === undefined) throw error;
+      const why = describeError(error).replaceAll(/\s+/g, " ");
+      return cutAfter(`it ${fault} its own cursor ${shortJson(cursor, 100)} (${why})`);
     }
     const before = tools.size;
     // A tool that is repeated word for word counts once.
