@@ -110,7 +110,7 @@ describe("a result of an older or careless server is read", () => {
     [
       "structured content that is a list beside a text",
       '{"content":[{"type":"text","text":"one"}],"structuredContent":[1]}',
-      "one",
+      "one\n[1]",
     ],
     [
       "a content as the first protocol had it",
