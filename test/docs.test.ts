@@ -420,7 +420,7 @@ describe("examples", () => {
     ]);
     expect(call.status).toBe(0);
     expect(call.stdout).toMatch(
-      /1 rows scored by storefront-2m \(\d+ tokens\), 0 were scored before/,
+      /1 rows scored by storefront-2m \([\d,]+ tokens\), 0 were scored before/,
     );
     const rows = [];
     for await (const row of taughtRows(dir, "storefront-2m")) rows.push(row);

@@ -68,8 +68,10 @@ export async function checkEnvironment(
 function watchLoops({ name }: Environment, { timeoutMs = defaultTimeoutMs }: CheckOptions) {
   return LoopWatch.start({
     limitMs: timeoutMs + graceMs,
-    onLost: (place) =>
-      process.stderr.write(`turnwright: Cannot check ${name}: it runs without end at ${place}\n`),
+    onLost: (place, call) =>
+      process.stderr.write(
+        `turnwright: Cannot check ${name}: ${call === "" ? "it" : call} runs without end at ${place}\n`,
+      ),
   });
 }
 

@@ -12,12 +12,18 @@ const pendingLimitMs = 5_000;
 /** The longest description of a stack, in bytes. */
 const stackBytes = 65_536;
 
+/** The longest description of a call, in bytes. */
+const callBytes = 1_000;
+
+/** The bytes of the three counts before the texts. */
+const countBytes = 12;
+
 /** Options of `LoopWatch.start()`. */
 interface LoopWatchOptions {
   /** The time for which code may run without giving back control, in milliseconds. */
   readonly limitMs: number;
-  /** Called at the end of the process if a loop was ended and the watch was not disposed of. */
-  readonly onLost: (place: string) => void;
+  /** Called at the end of the process if a loop was ended and the watch was not disposed of. `call` may be empty. */
+  readonly onLost: (place: string, call: string) => void;
 }
 
 /**
@@ -26,9 +32,12 @@ interface LoopWatchOptions {
  * settles, so each call must have a time limit, which then expires.
  */
 export class LoopWatch implements Disposable {
-  /** The number of beats, the length of the stack, and the stack of the code that was ended. */
-  readonly #shared = new SharedArrayBuffer(8 + stackBytes);
-  readonly #counts = new Int32Array(this.#shared, 0, 2);
+  /**
+   * The number of beats, the lengths of two texts, and the texts: the latest call, and the stack of the code that was
+   * ended.
+   */
+  readonly #shared = new SharedArrayBuffer(countBytes + callBytes + stackBytes);
+  readonly #counts = new Int32Array(this.#shared, 0, 3);
   readonly #timer: NodeJS.Timeout;
   readonly #thread: Worker;
   readonly #onExit: () => void;
@@ -46,13 +55,14 @@ export class LoopWatch implements Disposable {
       `(${watchBeats.toString()})(require, require("node:worker_threads").workerData);`,
       {
         eval: true,
-        workerData: { shared: this.#shared, limitMs, beatMs },
+        workerData: { shared: this.#shared, countBytes, callBytes, limitMs, beatMs },
       },
     );
     this.#thread.unref();
     this.#onExit = () => {
       const place = this.takePlace();
-      if (place !== undefined) onLost(place);
+      const call = Buffer.from(this.#shared, countBytes, Atomics.load(this.#counts, 2)).toString();
+      if (place !== undefined) onLost(place, call);
     };
     process.once("exit", this.#onExit);
   }
@@ -67,11 +77,18 @@ export class LoopWatch implements Disposable {
     Atomics.add(this.#counts, 0, 1);
   }
 
+  /** Tells that the code goes on, and describes the call that begins. */
+  note(call: string): void {
+    this.beat();
+    const length = Buffer.from(this.#shared, countBytes, callBytes).write(call);
+    Atomics.store(this.#counts, 2, length);
+  }
+
   /** Returns the place of the code that was ended since the last call, such as `desk.js:12`. `undefined` if none was. */
   takePlace(): string | undefined {
     const length = Atomics.exchange(this.#counts, 1, 0);
     if (length === 0) return undefined;
-    const stack = Buffer.from(this.#shared, 8, length).toString();
+    const stack = Buffer.from(this.#shared, countBytes + callBytes, length).toString();
     return placeOfStack(stack) ?? "an unknown place";
   }
 
@@ -84,6 +101,8 @@ export class LoopWatch implements Disposable {
 
 interface WatchedBeats {
   readonly shared: SharedArrayBuffer;
+  readonly countBytes: number;
+  readonly callBytes: number;
   readonly limitMs: number;
   readonly beatMs: number;
 }
@@ -95,11 +114,10 @@ interface PausedFrame {
 }
 
 /** Runs in the other thread. Counts its own rounds, so that a machine that sleeps ends nothing. */
-function watchBeats(
-  load: (name: string) => unknown,
-  { shared, limitMs, beatMs: everyMs }: WatchedBeats,
-): void {
-  const counts = new Int32Array(shared, 0, 2);
+function watchBeats(load: (name: string) => unknown, watched: WatchedBeats): void {
+  const { shared, limitMs, beatMs: everyMs } = watched;
+  const counts = new Int32Array(shared, 0, 3);
+  const stackStart = watched.countBytes + watched.callBytes;
   const inspector = load("node:inspector") as { readonly Session: typeof Session };
   const files = load("node:fs") as { readonly writeSync: typeof writeSync };
   let last = -1;
@@ -114,7 +132,8 @@ function watchBeats(
       isEnding = true;
       endLoop();
     } else if (missedMs >= limitMs + 10_000) {
-      const text = "turnwright: the environment blocks its process, and cannot be interrupted\n";
+      const call = Buffer.from(shared, watched.countBytes, Atomics.load(counts, 2)).toString();
+      const text = `turnwright: Cannot go on: ${call} blocks the process and cannot be interrupted, expected an answer\n`;
       files.writeSync(2, text);
       process.kill(process.pid, "SIGKILL");
     }
@@ -132,8 +151,8 @@ function watchBeats(
       const lines = frames.map(({ functionName, location: { scriptId, lineNumber } }) => {
         return `    at ${functionName || "<anonymous>"} (${scripts.get(scriptId)}:${lineNumber + 1}:1)`;
       });
-      const stack = Buffer.from(lines.join("\n")).subarray(0, shared.byteLength - 8);
-      new Uint8Array(shared, 8).set(stack);
+      const stack = Buffer.from(lines.join("\n")).subarray(0, shared.byteLength - stackStart);
+      new Uint8Array(shared, stackStart).set(stack);
       Atomics.store(counts, 1, stack.length);
       // The check sets another status if it goes on.
       const evaluated = { callFrameId: frames[0]!.callFrameId, expression: "process.exitCode = 1" };

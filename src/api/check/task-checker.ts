@@ -165,7 +165,7 @@ export class TaskChecker {
   /** Plays an agent, and records its failure as a problem. */
   async #play(task: Task, agent: HostileAgent, seed = 0): Promise<PlayedAgent | undefined> {
     this.#episodeCount += 1;
-    this.#setup.loops?.beat();
+    this.#setup.loops?.note(`task ${task.id}: an agent that ${agent.what}: the opening`);
     const before = `an agent that ${agent.what}: `;
     let latest: Action | undefined;
     try {
@@ -182,7 +182,7 @@ export class TaskChecker {
           },
           onStep: (action) => {
             latest = action;
-            this.#setup.loops?.beat();
+            this.#setup.loops?.note(`task ${task.id}: ${before}${nameOf(action)}`);
             this.#stepCount += 1;
             if (action.type === "call") this.#callCount += 1;
           },
