@@ -9,6 +9,7 @@ import type { RunConfig } from "../composition/config/run-config.ts";
 import type { TeacherConfig } from "../composition/config/teacher-config.ts";
 import type { OpenQueuedRunOptions, QueuedRun } from "../queue/queued-run.ts";
 import type { HandOutConfig } from "../queue/queue-settings.ts";
+import { findScopeWarning } from "../composition/run-scope.ts";
 import { createRunRedactor } from "../composition/run-secrets.ts";
 import type { EpisodesScored, EpisodeTeacher } from "../composition/open-episode-teacher.ts";
 import type { openRolloutTeacher as OpenRolloutTeacher } from "./score-as-episodes-end.ts";
@@ -51,11 +52,13 @@ export async function playRun(
   hideSecrets(createRunRedactor(config, process.env));
   const signal = stopOnInterrupt();
   await using run = await createRun(config, { signal, command: ownCommand() });
-  // Warnings come first, so that people can act on them before the run.
-  if (!display.quiet) for (const warning of run.warnings) writeError(`note: ${warning}\n`);
   const note = (text: string): void => {
     if (!display.quiet) writeError(`note: ${text}\n`);
   };
+  // Warnings come first, so that people can act on them before the run.
+  for (const warning of run.warnings) note(warning);
+  const ofScope = findScopeWarning(config.scope, run.plan.scope);
+  if (ofScope !== undefined) note(ofScope);
   await using folder = await run.openFolder(note);
   for (const text of folder.notes) note(text);
   await using _viewer = display.view

@@ -26,7 +26,6 @@ import type { RunConfig } from "./config/run-config.ts";
 import { describeIdentity } from "./run-identity.ts";
 import { requireVariables } from "./config/require-variables.ts";
 import { createRunRedactor } from "./run-secrets.ts";
-import { countOf } from "../text/count-of.ts";
 import { withoutUndefined } from "../values/without-undefined.ts";
 import type { Redactor } from "../secrets/redactor.ts";
 
@@ -160,7 +159,6 @@ export async function createRun(config: RunConfig, around: RunSurroundings = {})
       warnings: [
         ...(renderer?.card.warnings ?? []),
         ...warningsOf(description, config),
-        ...warningsOfScope(config, scope),
       ].map((each) => redactor.text(each)),
       async openFolder(onWait = () => {}, { isOpen = false, manifest: played = manifest } = {}) {
         // A replay opens no folder and has no engine.
@@ -235,18 +233,6 @@ async function openAgent(
 function newFolder({ name }: Environment, now: () => number): string {
   const stamp = new Date(now()).toISOString().replaceAll(/[:.]/g, "-");
   return path.join("runs", `${name}-${stamp}`);
-}
-
-/** The number of tasks from which a run that plays all of them says so first. */
-const manyTasks = 1_000;
-
-function warningsOfScope(
-  { scope: { tasks, epochs } }: RunConfig,
-  { split, taskIndexes }: RunScope,
-): readonly string[] {
-  const { length } = taskIndexes;
-  if (tasks !== "all" || epochs !== undefined || length < manyTasks) return [];
-  return [`plays all ${countOf(length, "task")} of ${split}: --tasks 0-31 plays the first 32`];
 }
 
 function warningsOf(

@@ -2,6 +2,7 @@ import { expectedName } from "../../packages/python-values/src/support/nearest-n
 import type { Environment } from "../environment/environment.ts";
 import { UsageError } from "../errors.ts";
 import { parseTaskIndexes, type RunScope } from "../run/schedule/plan-run.ts";
+import { countOf } from "../text/count-of.ts";
 import type { ScopeConfig } from "./config/scope-config.ts";
 
 /**
@@ -30,4 +31,16 @@ export function toRunScope(
 export function defaultSplit({ splits }: Pick<Environment, "splits">): string {
   const names = Object.keys(splits);
   return ["train", "test"].find((name) => names.includes(name)) ?? names[0] ?? "train";
+}
+
+/** The number of tasks from which a run that plays all of them says so first. */
+const manyTasks = 1_000;
+
+/** Returns a warning for people if a run plays all tasks of a large split because none were named. */
+export function findScopeWarning(
+  { tasks, epochs }: Pick<ScopeConfig, "tasks" | "epochs">,
+  { split, taskIndexes: { length } }: Pick<RunScope, "split" | "taskIndexes">,
+): string | undefined {
+  if (tasks !== "all" || epochs !== undefined || length < manyTasks) return undefined;
+  return `plays all ${countOf(length, "task")} of ${split}: --tasks 0-31 plays the first 32`;
 }

@@ -50,7 +50,7 @@ describe("showEpisode()", () => {
   test("shows messages, calls and answers, and the reason of the end", () => {
     expect(showEpisode(row, { style: plainStyle, full: false })).toBe(
       [
-        "shop/test/7#1\n2 turns, 1 tool calls, 20 sampled tokens, 0.5 s, seed 0",
+        "shop/test/7#1\n2 turns, 1 tool call, 20 sampled tokens, 0.5 s, seed 0",
         "system\n  Be kind.",
         "user\n  Cancel it.\\x1b[2J",
         "agent  turn 0: 5 tokens after 40, 12 ms, cut off by length\n  Two\n  lines",

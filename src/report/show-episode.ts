@@ -3,6 +3,7 @@ import type { TurnRecord, TurnStep } from "../episode/episode.ts";
 import { shownSteps } from "../episode/turn/shown-steps.ts";
 import type { Message } from "../message.ts";
 import type { EpisodeRow } from "../run/folder/run-folder.ts";
+import { countOf } from "../text/count-of.ts";
 import { describeDifference } from "./describe-difference.ts";
 import { indented, printable, shortened, type TextStyle } from "./text-style.ts";
 
@@ -30,8 +31,8 @@ function showHead(
   { style }: ShowOptions,
 ): string {
   const facts =
-    `${counts.turnCount} turns, ${counts.toolCallCount} tool calls, ` +
-    `${counts.sampledTokenCount} sampled tokens, ${(durationMs / 1000).toFixed(1)} s, seed ${seed}`;
+    `${countOf(counts.turnCount, "turn")}, ${countOf(counts.toolCallCount, "tool call")}, ` +
+    `${countOf(counts.sampledTokenCount, "sampled token")}, ${(durationMs / 1000).toFixed(1)} s, seed ${seed}`;
   return `${style.heading(printable(rolloutId))}\n${style.faint(facts)}`;
 }
 
@@ -141,5 +142,5 @@ export function listEpisode({
   counts,
 }: EpisodeRow): string {
   const score = reward === undefined ? "–" : String(reward);
-  return `${printable(rolloutId)}  reward ${score}  ${outcome} (${stopReason})  ${counts.turnCount} turns`;
+  return `${printable(rolloutId)}  reward ${score}  ${outcome} (${stopReason})  ${countOf(counts.turnCount, "turn")}`;
 }

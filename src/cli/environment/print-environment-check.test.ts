@@ -34,7 +34,7 @@ test("checkText() gives a pipe a line for each problem, and one with the counts"
     "error: task desk/test/0: it is \\x1b[2Jgone\n" +
       "warning: score() wants `loan`; did you mean `loans`?\n" +
       "2 more problems are not listed\n" +
-      "desk: 6 of 10,100 tasks (--tasks N|all plays more), 1,302 episodes, 1,400 steps; 1 errors, 3 warnings\n",
+      "desk: 6 of 10,100 tasks (--tasks N|all plays more), 1,302 episodes, 1,400 steps; 1 error, 3 warnings\n",
   );
 });
 

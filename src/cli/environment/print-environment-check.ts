@@ -6,6 +6,7 @@ import { isPythonEnvironment } from "../../environment/python/python-name.ts";
 import { plainStyle, printable, terminalStyle } from "../../report/text-style.ts";
 import { stopOnInterrupt } from "../interrupt.ts";
 import { writeOut } from "../write-out.ts";
+import { countOf } from "../../text/count-of.ts";
 import { formatCount } from "../../text/format-count.ts";
 
 /** Flags of `turnwright env check`. */
@@ -66,8 +67,8 @@ export function checkText(
 function countsLine(environment: string, check: EnvironmentCheck): string {
   const { errorCount, warningCount, episodeCount, stepCount } = check;
   return (
-    `${environment}: ${playedOf(check)}${moreTasks(check)}, ${formatCount(episodeCount)} episodes, ` +
-    `${formatCount(stepCount)} steps; ${errorCount} errors, ${warningCount} warnings\n`
+    `${environment}: ${playedOf(check)}${moreTasks(check)}, ${countOf(episodeCount, "episode")}, ` +
+    `${countOf(stepCount, "step")}; ${countOf(errorCount, "error")}, ${countOf(warningCount, "warning")}\n`
   );
 }
 
