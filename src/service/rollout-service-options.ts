@@ -59,6 +59,10 @@ export interface RolloutServiceOptions {
 export interface DoctorOptions {
   /** Maximum number of trained tokens of the newest rows that it is of. */
   readonly tokenLimit?: number;
+  /**
+   * Maximum number of bytes of acknowledged side columns that stay for it, once a trainer has posted. Default 2 GiB.
+   */
+  readonly columnBytes?: number;
   /** Starts its thread. Default: a worker thread. */
   readonly start?: StartDoctor;
 }

@@ -10,7 +10,7 @@ import { BatchIntake } from "./batch-intake.ts";
 import type { BatchRequest } from "./batch-request.ts";
 import type { BatchStatus } from "./batch.ts";
 import { startDoctorThread } from "../doctor/live/thread/start-doctor.ts";
-import { defaultDoctorTokens, ServiceDoctor } from "./doctor/service-doctor.ts";
+import { defaultDoctorBytes, defaultDoctorTokens, ServiceDoctor } from "./doctor/service-doctor.ts";
 import { GroupStore } from "./group-store.ts";
 import { PolicyControl } from "./policy-control.ts";
 import { policyAtStart, readPolicyMemory } from "./policy-memory.ts";
@@ -82,15 +82,18 @@ export class RolloutService implements AsyncDisposable {
     this.groups = new GroupStore(path.join(options.dir, "groups"), { journal });
     this.trainerGroups = new TrainerGroups(async (ids) => await codec.decode(ids));
     const { groups } = this;
+    const { tokenLimit = defaultDoctorTokens, columnBytes = defaultDoctorBytes } =
+      options.doctor ?? {};
+    const { start = startDoctorThread } = options.doctor ?? {};
+    this.doctor = new ServiceDoctor({ runs: path.join(options.dir, "batches"), tokenLimit }, start);
     const { signal: stopped } = this.#stop;
     this.columns = new ServiceColumns({
       folderOf: (id) => batchFolder(options.dir, id),
       batches: () => this.#intake.registry.all,
       groups,
       keepsAll: options.keepsColumns ?? false,
+      doctorBytes: () => (this.doctor.isStarted ? columnBytes : 0),
     });
-    const { tokenLimit = defaultDoctorTokens, start = startDoctorThread } = options.doctor ?? {};
-    this.doctor = new ServiceDoctor({ runs: path.join(options.dir, "batches"), tokenLimit }, start);
     const { columns } = this;
     const places = this.#places;
     const parts = { options, policy, remote, places, groups, columns, journal, stopped };

@@ -1,7 +1,9 @@
-import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { mkdtemp, readdir, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import type { Diagnosis } from "../doctor/diagnosis.ts";
+import { startDoctorHere } from "../doctor/live/thread/start-doctor.ts";
 import type { ColumnPart } from "../columns/column-part.ts";
 import { checkInventedRow, inventedSpecs } from "../run/columns/invented-columns.fixture.ts";
 import { Redactor } from "../secrets/redactor.ts";
@@ -179,6 +181,53 @@ test("the next start has the columns of groups that were not acknowledged", asyn
   await caller(service)("POST", "/v1/groups/ack", { batch: "b1" });
   expect(await filesOf("b1")).toEqual(freed);
 });
+
+test("once a trainer has posted, the newest acknowledged columns stay for the doctor, and for no reader", async () => {
+  let first: Sample | undefined;
+  {
+    await using service = await open();
+    [first] = await rowsOf(service, "step-1");
+  }
+  const folder = path.join(dir, "batches/b1/columns");
+  const sizes = await Promise.all(kept.map(async (name) => await stat(path.join(folder, name))));
+  const columnBytes = 1.5 * sizes.reduce((sum, { size }) => sum + size, 0);
+  await using service = await open({ doctor: { start: startDoctorHere, columnBytes } });
+  const call = caller(service);
+  await call("POST", "/v1/groups/ack", { batch: "b1" });
+  expect(await filesOf("b1")).toEqual(freed);
+  const late = await diagnoseZeros(service, "b1", first!);
+  expect([late.routes, late.notes.at(-1)]).toEqual([
+    undefined,
+    expect.stringContaining("The routes of 1 row were freed"),
+  ]);
+  const [second] = await rowsOf(service, "step-2");
+  await call("POST", "/v1/groups/ack", { batch: "b2" });
+  expect(await filesOf("b2")).toEqual(kept);
+  expect((await columnsOf(service)(second!.columns!.keptTokens![0]!.hash)).status).toBe(404);
+  const { routes } = await diagnoseZeros(service, "b2", second!);
+  expect(routes?.differingShare).toBe(1);
+  await rowsOf(service, "step-3");
+  await call("POST", "/v1/groups/ack", { batch: "b3" });
+  expect([await filesOf("b2"), await filesOf("b3")]).toEqual([freed, kept]);
+});
+
+/** Posts the engine's logprobs of a row with zeros as routes. Returns the diagnosis. */
+async function diagnoseZeros(
+  service: RolloutService,
+  batch: string,
+  { rolloutId, segment, logprobs, columns }: Sample,
+): Promise<Diagnosis> {
+  const { layerCount, perToken } = inventedSpecs.routedExperts;
+  const rows = columns!.routedExperts!.reduce((sum, part) => sum + part.rows, 0);
+  const base64 = Buffer.alloc(rows * layerCount * perToken).toString("base64");
+  const routedExperts = { shape: [rows, layerCount, perToken], dtype: "uint8", base64 };
+  const body = JSON.stringify({ batch, rolloutId, segment, logprobs, routedExperts });
+  const headers = { "content-type": "application/x-ndjson" };
+  const call = caller(service);
+  const { status } = await call("POST", "/v1/trainer-logprobs", undefined, { body, headers });
+  expect(status).toBe(200);
+  return (await call("GET", "/v1/doctor")).body as Diagnosis;
+}
 
 test("--keep-columns keeps the columns of acknowledged groups, until a start without it", async () => {
   {

@@ -18,6 +18,8 @@ interface ServiceColumnsOptions {
   readonly groups: Pick<GroupStore, "isForgotten" | "isAllForgotten">;
   /** True to keep the files of acknowledged groups. */
   readonly keepsAll: boolean;
+  /** Returns the number of bytes of acknowledged groups of ended batches that stay for the doctor. */
+  readonly doctorBytes: () => number;
 }
 
 /** A part of a side column that a reader asked for. */
@@ -38,6 +40,8 @@ export class ServiceColumns implements AsyncDisposable {
   readonly #playing = new Map<string, BatchColumns>();
   /** The folders that are open for reading, by batch id. */
   readonly #open = new Map<string, ColumnFolder>();
+  /** The ended batches whose groups were acknowledged, and whose files the doctor may need, oldest first. */
+  readonly #retired = new Set<string>();
   /** The ended batches whose files are freed. */
   readonly #freed = new Set<string>();
   #freeing: Promise<void> = Promise.resolve();
@@ -77,10 +81,27 @@ export class ServiceColumns implements AsyncDisposable {
     for (const batch of this.#options.batches()) {
       const { id, hasEnded } = batch;
       const isNeeded = !hasEnded || this.#playing.has(id) || this.#freed.has(id);
-      if (isNeeded || !this.#options.groups.isAllForgotten(id)) continue;
+      if (!isNeeded && this.#options.groups.isAllForgotten(id)) this.#retired.add(id);
+    }
+    let left = this.#options.doctorBytes();
+    for (const id of Array.from(this.#retired).toReversed()) {
+      // Older ones do not stay in the place of a large one.
+      left -= left > 0 ? await this.#sizeOf(id) : 0;
+      if (left > 0) continue;
+      this.#retired.delete(id);
       this.#freed.add(id);
       await this.#freeAll(id);
     }
+  }
+
+  /** Returns the number of bytes of a batch's files. */
+  async #sizeOf(batch: string): Promise<number> {
+    const dir = path.join(this.#options.folderOf(batch), columnsFolder);
+    let size = 0;
+    for (const name of await listNames(dir, diskFiles)) {
+      size += (await diskFiles.facts(path.join(dir, name)))?.size ?? 0;
+    }
+    return size;
   }
 
   async #freeAll(batch: string): Promise<void> {
@@ -104,7 +125,7 @@ export class ServiceColumns implements AsyncDisposable {
    */
   async find(hash: string): Promise<FoundColumn> {
     for (const { id, taker } of this.#options.batches().toReversed()) {
-      if (taker !== undefined || this.#freed.has(id)) continue;
+      if (taker !== undefined || this.#retired.has(id) || this.#freed.has(id)) continue;
       const folder = this.#folderOf(id);
       const place = await folder.placeOf(hash);
       if (place === undefined) continue;

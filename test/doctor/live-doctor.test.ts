@@ -239,7 +239,7 @@ test("routes that were freed with their acknowledgement are named", async () => 
     "healthy",
     [
       "The routes of 6 rows were freed when the rows were acknowledged, so the trainer's were not compared: post " +
-        "before the acknowledgement, or start the service with --keep-columns.",
+        "earlier, or start the service with --keep-columns.",
     ],
   ]);
 });

@@ -1,3 +1,4 @@
+import type { ColumnPart } from "../../columns/column-part.ts";
 import { specsIn, type ExpertShape } from "../../columns/column-specs.ts";
 import { describeError, UsageError } from "../../errors.ts";
 import { openStoredRun } from "../../report/read-run.ts";
@@ -132,16 +133,21 @@ async function routesOf(
   // The routes of each token before the last trained one decide a logprob.
   const neededCount = Math.max(0, row.lossMask.lastIndexOf(1));
   if (routedExperts === undefined) return { state: { type: "engine-only", neededCount } };
-  for (const { hash } of parts) {
-    if (await source.isFreed(hash)) return { state: { type: "freed" } };
-  }
+  if (await areFreed(parts, source)) return { state: { type: "freed" } };
   try {
     const routes = await pairRoutes(parts, routedExperts, { shape, source });
     const missingCount = Math.max(0, neededCount - routes.trainer.rows);
     return { routes, state: { type: "both", missingCount } };
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
+    // They may be freed while they are read.
+    if (await areFreed(parts, source)) return { state: { type: "freed" } };
     const message = `"routedExperts" of ${nameOf(row)} cannot be used: ${describeError(error)}`;
     throw new UsageError(message, { cause: error });
   }
+}
+
+async function areFreed(parts: readonly ColumnPart[], source: ColumnFolder): Promise<boolean> {
+  for (const { hash } of parts) if (await source.isFreed(hash)) return true;
+  return false;
 }

@@ -224,6 +224,6 @@ function freedNote(rows: readonly ComparedRow[]): readonly string[] {
   if (count === 0) return [];
   return [
     `The routes of ${countOf(count, "row")} were freed when the rows were acknowledged, so the trainer's were not ` +
-      "compared: post before the acknowledgement, or start the service with --keep-columns.",
+      "compared: post earlier, or start the service with --keep-columns.",
   ];
 }

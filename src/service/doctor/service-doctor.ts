@@ -12,6 +12,9 @@ import { ServiceError } from "../service-error.ts";
 /** Number of trained tokens of the newest rows that a diagnosis is of, unless a setting says otherwise. */
 export const defaultDoctorTokens = 262_144;
 
+/** Number of bytes of acknowledged side columns that stay for the comparison of routes. */
+export const defaultDoctorBytes = 2 * 2 ** 30;
+
 /** Maximum number of posts that are received or compared at once. */
 const mostPosts = 4;
 
