@@ -29,7 +29,7 @@ test("a split that the environment lacks is refused", () => {
 test.each([
   [{ tasks: "all" }, 1_000, "plays all 1,000 tasks of train: --tasks 0-31 plays the first 32"],
   [{ tasks: "all" }, 999, undefined],
-  [{ tasks: "all", epochs: 2 }, 1_000, undefined],
+  [{ tasks: "all", epochs: { count: 2 } }, 1_000, undefined],
   [{ tasks: "0-999" }, 1_000, undefined],
 ])("a run of %j with %i tasks warns: %j", (config, count, warning) => {
   const taskIndexes = Array.from({ length: count }, (_, index) => index);
