@@ -156,10 +156,9 @@ export async function createRun(config: RunConfig, around: RunSurroundings = {})
       setup,
       redactor,
       manifest,
-      warnings: [
-        ...(renderer?.card.warnings ?? []),
-        ...warningsOf(description, config),
-      ].map((each) => redactor.text(each)),
+      warnings: [...(renderer?.card.warnings ?? []), ...warningsOf(description, config)].map(
+        (each) => redactor.text(each),
+      ),
       async openFolder(onWait = () => {}, { isOpen = false, manifest: played = manifest } = {}) {
         // A replay opens no folder and has no engine.
         await requireRunColumns(engine, columns, signal);
