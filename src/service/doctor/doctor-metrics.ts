@@ -63,7 +63,7 @@ const isFinding = (cause: { readonly isFinding: boolean }): boolean => cause.isF
 
 /** Returns `undefined` without a compared row, and if the doctor cannot answer now: other metrics do not depend on it. */
 async function diagnosisOf(doctor: ServiceDoctor): Promise<Diagnosis | undefined> {
-  if (!doctor.isStarted) return undefined;
+  if (!doctor.hasPosts) return undefined;
   try {
     const diagnosis = await doctor.diagnose();
     return diagnosis.window.rowCount === 0 ? undefined : diagnosis;
