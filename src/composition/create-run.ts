@@ -3,7 +3,7 @@ import type { Engine, EngineDescription } from "../engine/engine.ts";
 import type { Environment } from "../environment/environment.ts";
 import type { EpisodeSetup } from "../episode/episode-setup.ts";
 import { requireOpenNames } from "../run/folder/open-names.ts";
-import { planRun, type RunPlan, type RunScope } from "../run/schedule/plan-run.ts";
+import { planRun, type RunPlan } from "../run/schedule/plan-run.ts";
 import { openPlan } from "../run/schedule/planned-run.ts";
 import { toPromptTime } from "../run/prompt-time.ts";
 import { RunFolder, type RunManifest } from "../run/folder/run-folder.ts";
@@ -156,10 +156,9 @@ export async function createRun(config: RunConfig, around: RunSurroundings = {})
       setup,
       redactor,
       manifest,
-      warnings: [
-        ...(renderer?.card.warnings ?? []),
-        ...warningsOf(description, config),
-      ].map((each) => redactor.text(each)),
+      warnings: [...(renderer?.card.warnings ?? []), ...warningsOf(description, config)].map(
+        (each) => redactor.text(each),
+      ),
       async openFolder(onWait = () => {}, { isOpen = false, manifest: played = manifest } = {}) {
         // A replay opens no folder and has no engine.
         await requireRunColumns(engine, columns, signal);
