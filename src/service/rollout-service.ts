@@ -92,7 +92,7 @@ export class RolloutService implements AsyncDisposable {
       batches: () => this.#intake.registry.all,
       groups,
       keepsAll: options.keepsColumns ?? false,
-      doctorBytes: () => (this.doctor.isStarted ? columnBytes : 0),
+      doctorBytes: () => (this.doctor.hasPosts ? columnBytes : 0),
     });
     const { columns } = this;
     const places = this.#places;

@@ -10,6 +10,7 @@ import { startDoctorHere } from "../../src/doctor/live/thread/start-doctor.ts";
 import { columnsFolder, freeColumnFile } from "../../src/run/columns/column-index.ts";
 import { diskFiles } from "../../src/run/disk/files.ts";
 import { caller, openLamps, type Answer } from "../../src/service/lamp-service.fixture.ts";
+import { addTrainerLogprobs } from "../../src/service/server/doctor-call.ts";
 import type { RolloutService } from "../../src/service/rollout-service.ts";
 import type { Sample } from "../../src/trajectory/sample.ts";
 import { postLine, writePairRun } from "./pair-run.ts";
@@ -286,9 +287,29 @@ describe("posts that are wrong are refused as a whole, with the place", () => {
     [
       "an unknown row",
       changed({ rolloutId: "row 99" }),
-      'line 1: the batch b1 has no row 0 of "row 99"',
+      'line 1: the batch b1 has no row 0 of "row 99", or its folder was removed',
     ],
-    ["an unknown segment", changed({ segment: 1 }), 'line 1: the batch b1 has no row 1 of "row 0"'],
+    [
+      "an unknown segment",
+      changed({ segment: 1 }),
+      'line 1: the batch b1 has no row 1 of "row 0", or its folder was removed',
+    ],
+    [
+      "an endless name",
+      changed({ rolloutId: "z".repeat(5000) }),
+      `line 1: the batch b1 has no row 0 of "${"z".repeat(200)}…", or its folder was removed`,
+    ],
+    [
+      "an endless member",
+      changed({ ["z".repeat(5000)]: 7 }),
+      `line 1: there is no member "${"z".repeat(200)}…": expected batch, rolloutId, segment, logprobs, policyVersion, routedExperts`,
+    ],
+    [
+      "an endless version",
+      changed({ policyVersion: "7".repeat(5000) }),
+      'line 1: "policyVersion" has 5000 characters, expected at most 200',
+    ],
+    ["a text that nests too deeply", "[".repeat(100_000), "line 1: it is not JSON"],
     ["a doubled row", `${good}\n${good}`, "line 2: row 0 of row 0 is in the body already"],
     [
       "too few logprobs",
@@ -318,12 +339,12 @@ describe("posts that are wrong are refused as a whole, with the place", () => {
     [
       "routes in a file of the service's machine",
       routes("/etc/passwd"),
-      'line 1: "routedExperts" of row 0, row 0 cannot be used: its routes are not an object with "shape", "dtype" and "base64"',
+      'line 1: "routedExperts" is missing or of another type, expected an object with "shape", "dtype" and "base64"',
     ],
     [
       "routes at a path",
       routes({ shape: [89, 4, 2], dtype: "uint8", path: "/etc/passwd" }),
-      'line 1: "routedExperts" of row 0, row 0 cannot be used: its routes are not an object with "shape", "dtype" and "base64"',
+      'line 1: "routedExperts" is missing or of another type, expected an object with "shape", "dtype" and "base64"',
     ],
     [
       "routes of another shape",
@@ -345,6 +366,22 @@ describe("posts that are wrong are refused as a whole, with the place", () => {
     const error = { code: "bad-request", message: `Cannot compare the logprobs: ${message}` };
     expect([status, answer]).toEqual([400, { error }]);
     expect(await place.ask()).toEqual(before);
+  });
+
+  test("a body that breaks off is no bug of the service", async () => {
+    await using place = await openPlace(rows);
+    const body = new ReadableStream<Uint8Array>({
+      pull(controller) {
+        controller.error(new Error("aborted"));
+      },
+    });
+    const headers = { "content-type": "application/x-ndjson" };
+    const url = "http://127.0.0.1/v1/trainer-logprobs";
+    const request = new Request(url, { method: "POST", headers, body, duplex: "half" });
+    await expect(addTrainerLogprobs(place.service.doctor, request)).rejects.toMatchObject({
+      code: "bad-request",
+      message: "Cannot read the body: it broke off (aborted)",
+    });
   });
 
   test("another content type, a body that is too large, and other methods", async () => {

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { parsePythonJson } from "../../../packages/python-values/src/json/json-parse.ts";
-import { PythonValueError } from "../../../packages/python-values/src/python-error.ts";
+import { PythonError } from "../../../packages/python-values/src/python-error.ts";
 import { toPlainJson } from "../../../packages/python-values/src/value.ts";
 import { describeError, UsageError } from "../../errors.ts";
 import { parseJsonText } from "../../json/parse-json.ts";
@@ -26,6 +26,9 @@ export function readTrainerRow(text: string, folder: string): TrainerRow | LineF
   return toTrainerRow(value, folder);
 }
 
+/** The longest text that names a version, in UTF-16 code units. Each compared row keeps it. */
+const longestVersion = 200;
+
 /** Parses a line. Accepts `NaN` and `Infinity`. Returns `undefined` if it is not JSON. */
 export function parseTrainerLine(text: string): unknown {
   return parseJsonText(text) ?? parsePythonText(text);
@@ -48,13 +51,19 @@ export function toTrainerRow(value: unknown, folder: string | undefined): Traine
   if (!hasVersion && policyVersion !== undefined && policyVersion !== null) {
     return lacking("policyVersion", "a whole number or a text, or none");
   }
+  if (typeof policyVersion === "string" && policyVersion.length > longestVersion) {
+    const detail = `"policyVersion" has ${policyVersion.length} characters, expected at most ${longestVersion}`;
+    return { kind: "shape", detail };
+  }
+  if (folder === undefined && hasValue(routedExperts) && !hasBase64(routedExperts)) {
+    return lacking("routedExperts", 'an object with "shape", "dtype" and "base64"');
+  }
   return {
     rolloutId,
     segment: segment as number,
     logprobs: values,
     ...(hasVersion && policyVersion !== "" && { policyVersion: String(policyVersion) }),
-    ...(routedExperts !== undefined &&
-      routedExperts !== null && { routedExperts: routesReader(routedExperts, folder) }),
+    ...(hasValue(routedExperts) && { routedExperts: routesReader(routedExperts, folder) }),
   };
 }
 
@@ -66,10 +75,13 @@ function lacking(member: string, expected: string): LineFault {
 }
 
 function parsePythonText(text: string): unknown {
+  // The reader of Python's JSON needs seconds for a large body that was cut.
+  if (!/NaN|Infinity/.test(text)) return undefined;
   try {
     return toPlainJson(parsePythonJson(text));
   } catch (error) {
-    if (error instanceof PythonValueError) return undefined;
+    // Also for a text that nests too deeply.
+    if (error instanceof PythonError) return undefined;
     throw error;
   }
 }
@@ -87,15 +99,23 @@ function toLogprobs(list: readonly unknown[]): Float64Array | undefined {
 }
 
 /** Returns a function that reads a row's routes. Bytes of files are not kept in memory. */
-function routesReader(value: unknown, folder: string | undefined): () => Promise<RouteTable> {
-  if (isObject(value) && typeof value["base64"] === "string") {
-    const { dtype, shape } = value;
-    const bytes = Buffer.from(value["base64"], "base64");
+function routesReader(value: unknown, folder = "."): () => Promise<RouteTable> {
+  if (hasBase64(value)) {
+    const { base64, dtype, shape } = value;
+    const bytes = Buffer.from(base64, "base64");
     return async () => await Promise.resolve().then(() => toRouteTable(bytes, { dtype, shape }));
   }
-  if (folder !== undefined) return async () => await readRoutes(value, folder);
-  const message = 'its routes are not an object with "shape", "dtype" and "base64"';
-  return async () => await Promise.reject(new UsageError(message));
+  return async () => await readRoutes(value, folder);
+}
+
+function hasValue(member: unknown): boolean {
+  return member !== undefined && member !== null;
+}
+
+function hasBase64(
+  value: unknown,
+): value is { readonly base64: string; readonly dtype?: unknown; readonly shape?: unknown } {
+  return isObject(value) && typeof value["base64"] === "string";
 }
 
 async function readRoutes(value: unknown, folder: string): Promise<RouteTable> {

@@ -56,6 +56,9 @@ export interface AddedRows {
 /** Maximum number of runs with indexed rows in memory. */
 const mostRuns = 8;
 
+/** Maximum number of characters of a name in a message. */
+const mostShown = 200;
+
 const members = ["batch", "rolloutId", "segment", "logprobs", "policyVersion", "routedExperts"];
 
 /** Compares a trainer's logprobs with rows of several runs as they come, and diagnoses the newest ones. */
@@ -121,7 +124,7 @@ export class LiveDoctor {
     const row = await run.rows.find(trainer);
     if (row !== undefined) return await compareRow(run, { key, row, trainer, columns });
     throw new UsageError(
-      `the batch ${batch} has no row ${segment} of ${JSON.stringify(rolloutId)}`,
+      `the batch ${batch} has no row ${segment} of ${quoted(rolloutId)}, or its folder was removed`,
     );
   }
 
@@ -187,14 +190,17 @@ function batchIn(value: unknown): string {
   if (!isObject(value)) throw new UsageError("it is not an object");
   for (const name of Object.keys(value)) {
     if (members.includes(name)) continue;
-    throw new UsageError(
-      `there is no member ${JSON.stringify(name)}: expected ${members.join(", ")}`,
-    );
+    throw new UsageError(`there is no member ${quoted(name)}: expected ${members.join(", ")}`);
   }
   const { batch } = value;
   // The name is one of a folder.
   if (typeof batch === "string" && /^b\d{1,15}$/.test(batch)) return batch;
   throw new UsageError('"batch" is missing or wrong, expected the batch of the row, such as "b1"');
+}
+
+/** Quotes a name of a post, which may have megabytes. */
+function quoted(name: string): string {
+  return JSON.stringify(name.length > mostShown ? `${name.slice(0, mostShown)}…` : name);
 }
 
 /** Finds rows without routes, or with too few, if other rows have some. */

@@ -127,11 +127,12 @@ function notesOf({ findings, facts, routes }: Evidence, options: JudgeOptions): 
     ...missing.map((problem) => `${describeProblem(problem)}.`),
     ...(unknownCount > 0
       ? [
-          `${countOf(unknownCount, "token")} without a known lag: add policyVersion to the file, or give --lag.`,
+          `${countOf(unknownCount, "token")} without a known lag: the engine named no version of the tokens, or the ` +
+            "trainer no policyVersion of the row, that is a whole number. Name both, or give --lag.",
         ]
       : []),
     ...(facts.hasRoutes === true && routes === undefined
-      ? ["The run has routes and the file has none, so the trainer's routes were not compared."]
+      ? ["The engine's rows have routes and the trainer's have none, so they were not compared."]
       : []),
     ...(routes !== undefined && routes.missingCount > 0
       ? [`${countOf(routes.missingCount, "token")} have routes of the engine only.`]

@@ -124,8 +124,9 @@ export class ArraysFile implements ColumnSink {
       await this.#open.close();
       const isReplaced = (await diskFiles.facts(this.#file)) !== undefined;
       if (isReplaced && rows !== undefined) {
-        await diskFiles.remove(await diskFiles.realPath(rows));
-        await diskFiles.syncFolder(path.dirname(rows));
+        const target = await diskFiles.realPath(rows);
+        await diskFiles.remove(target);
+        await diskFiles.syncFolder(path.dirname(target));
       }
       await diskFiles.rename(this.#next, this.#file);
       this.#isDone = true;

@@ -4,12 +4,13 @@ import {
   link,
   open,
   readdir,
+  readlink,
   realpath,
   rename,
   stat,
   unlink,
 } from "node:fs/promises";
-import { dirname } from "node:path";
+import { dirname, resolve } from "node:path";
 import { makeFolder } from "../../files/make-folder.ts";
 
 /** Facts about a file that can be known without reading it. */
@@ -100,8 +101,9 @@ export const diskFiles: Files = {
     try {
       return await realpath(path);
     } catch (error) {
-      if (codeOf(error) === "ENOENT") return path;
-      throw error;
+      if (codeOf(error) !== "ENOENT") throw error;
+      const target = await readlink(path).catch(() => undefined);
+      return target === undefined ? path : await diskFiles.realPath(resolve(dirname(path), target));
     }
   },
   syncFolder,

@@ -151,6 +151,14 @@ test("writeAtomically() removes no file of another writer if its last step fails
   expect(await readFile(`${file}.next`, "utf8")).toBe("another's");
 });
 
+test("writeAtomically() follows links to a file that does not exist", async () => {
+  await symlink("second", file);
+  await symlink(path.join(dir, "real.json"), path.join(dir, "second"));
+  await writeAtomically(file, "new");
+  expect((await lstat(file)).isSymbolicLink()).toBe(true);
+  expect(await readFile(path.join(dir, "real.json"), "utf8")).toBe("new");
+});
+
 test("writeJsonAtomically() follows a link, and continues after short writes", async () => {
   await writeFile(path.join(dir, "real.json"), "old");
   await symlink("real.json", file);

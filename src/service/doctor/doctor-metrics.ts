@@ -1,3 +1,4 @@
+import { setTimeout } from "node:timers/promises";
 import { Gauge, type Registry } from "prom-client";
 import type { Diagnosis } from "../../doctor/diagnosis.ts";
 import { ServiceError } from "../service-error.ts";
@@ -32,9 +33,15 @@ const figures: readonly (readonly [name: string, help: string, read: Read])[] = 
 /**
  * Adds the main figures of the live diagnosis to the metrics. They are those of the default thresholds.
  *
- * @returns a function that brings them up to date. Without a compared row, there are none.
+ * @param options - `waitMs` is the longest wait for the doctor: it may be comparing large posts.
+ * @returns a function that brings them up to date. Without a compared row, there are none. If the doctor is busy, the
+ *   values are those before.
  */
-export function addDoctorMetrics(doctor: ServiceDoctor, registry: Registry): () => Promise<void> {
+export function addDoctorMetrics(
+  doctor: Pick<ServiceDoctor, "hasPosts" | "diagnose">,
+  registry: Registry,
+  { waitMs = 1000 }: { readonly waitMs?: number } = {},
+): () => Promise<void> {
   const registers = [registry];
   const prefix = "turnwright_service_doctor";
   const gauges = figures.map(([name, help, read]) => {
@@ -46,7 +53,7 @@ export function addDoctorMetrics(doctor: ServiceDoctor, registry: Registry): () 
     help: "1 for the verdict of the diagnosis",
     registers,
   });
-  return async () => {
+  const update = async (): Promise<void> => {
     const diagnosis = await diagnosisOf(doctor);
     for (const { gauge, read } of gauges) {
       const value = diagnosis && read(diagnosis);
@@ -57,13 +64,22 @@ export function addDoctorMetrics(doctor: ServiceDoctor, registry: Registry): () 
     verdict.reset();
     if (diagnosis !== undefined) verdict.set({ verdict: diagnosis.verdict }, 1);
   };
+  let updating: Promise<void> | undefined;
+  return async () => {
+    updating ??= update().finally(() => {
+      updating = undefined;
+    });
+    await Promise.race([updating, setTimeout(waitMs, undefined, { ref: false })]);
+  };
 }
 
 const isFinding = (cause: { readonly isFinding: boolean }): boolean => cause.isFinding;
 
 /** Returns `undefined` without a compared row, and if the doctor cannot answer now: other metrics do not depend on it. */
-async function diagnosisOf(doctor: ServiceDoctor): Promise<Diagnosis | undefined> {
-  if (!doctor.isStarted) return undefined;
+async function diagnosisOf(
+  doctor: Pick<ServiceDoctor, "hasPosts" | "diagnose">,
+): Promise<Diagnosis | undefined> {
+  if (!doctor.hasPosts) return undefined;
   try {
     const diagnosis = await doctor.diagnose();
     return diagnosis.window.rowCount === 0 ? undefined : diagnosis;

@@ -20,16 +20,17 @@ async function* bytes(...texts: readonly string[]): AsyncGenerator<Uint8Array> {
 
 const added = { rows: 1, trainedTokens: 2 };
 
-test("bytes travel to the thread as they arrive", async () => {
+test("bytes travel to the thread in blocks as they arrive, each with a buffer of its own", async () => {
   const { doctor, threads } = quietDoctor();
-  expect(doctor.isStarted).toBe(false);
-  const result = doctor.add(bytes("a", "b"));
+  const block = "b".repeat(65_536);
+  const result = doctor.add(bytes("a", block, "c", "d"));
   await expect.poll(() => threads[0]?.posted.length).toBe(3);
-  expect(threads[0]!.posted).toEqual([
-    { type: "bytes", key: 1, bytes: Buffer.from("a") },
-    { type: "bytes", key: 1, bytes: Buffer.from("b") },
-    { type: "add", key: 1 },
-  ]);
+  const texts = threads[0]!.posted.map((request) => {
+    if (request.type !== "bytes") return request.type;
+    expect(request.bytes.buffer.byteLength).toBe(request.bytes.byteLength);
+    return Buffer.from(request.bytes).toString();
+  });
+  expect(texts).toEqual([`a${block}`, "cd", "add"]);
   threads[0]!.listeners.onReply({ type: "done", key: 1, result: added });
   await expect(result).resolves.toEqual(added);
 });
@@ -47,6 +48,8 @@ test("a post that breaks off is dropped", async () => {
 test("a thread that ends fails its calls, and the next call starts another one", async () => {
   const { doctor, threads } = quietDoctor();
   const waiting = doctor.diagnose();
+  // A diagnosis keeps no columns on the disk.
+  expect(doctor.hasPosts).toBe(false);
   async function* during(): AsyncGenerator<Uint8Array> {
     yield await Promise.resolve(Buffer.from("a"));
     threads[0]!.listeners.onLost(new Error("out of memory"));
@@ -58,9 +61,11 @@ test("a thread that ends fails its calls, and the next call starts another one",
     message: `${message}out of memory; post fewer rows at once`,
   });
   await expect(post).rejects.toThrow(`${message}it ended while the post was received`);
-  expect(doctor.isStarted).toBe(false);
+  expect(doctor.hasPosts).toBe(true);
   const next = doctor.diagnose();
   await expect.poll(() => threads.length).toBe(2);
+  // An error, and then the exit.
+  threads[0]!.listeners.onLost(new Error("the thread ended with status 1"));
   threads[1]!.listeners.onReply({ type: "failed", key: 3, message: "Error: m" });
   await expect(next).rejects.toThrow("the doctor failed: Error: m");
 });

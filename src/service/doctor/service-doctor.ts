@@ -21,6 +21,9 @@ const mostPosts = 4;
 /** Maximum number of diagnoses that wait. */
 const mostDiagnoses = 16;
 
+/** The number of bytes from which on a thread gets them. */
+const blockSize = 64 * 1024;
+
 interface PendingCall {
   readonly resolve: (result: AddedRows | LiveDiagnosis) => void;
   readonly reject: (error: Error) => void;
@@ -28,7 +31,7 @@ interface PendingCall {
 
 /**
  * The mismatch doctor of a service. A thread of its own compares and diagnoses, so that no group waits for it. It starts
- * with the first post. Its rows are in memory only.
+ * with the first call. Its rows are in memory only.
  */
 export class ServiceDoctor implements AsyncDisposable {
   readonly #setup: LiveDoctorSetup;
@@ -38,6 +41,7 @@ export class ServiceDoctor implements AsyncDisposable {
   #lastKey = 0;
   #postCount = 0;
   #diagnosisCount = 0;
+  #hasPosts = false;
   #isClosed = false;
 
   constructor(setup: LiveDoctorSetup, start: StartDoctor) {
@@ -45,9 +49,9 @@ export class ServiceDoctor implements AsyncDisposable {
     this.#start = start;
   }
 
-  /** True if a post came since the start. */
-  get isStarted(): boolean {
-    return this.#thread !== undefined;
+  /** True if a post came since the start, also if the thread has ended since. */
+  get hasPosts(): boolean {
+    return this.#hasPosts;
   }
 
   /**
@@ -64,9 +68,10 @@ export class ServiceDoctor implements AsyncDisposable {
     this.#postCount += 1;
     try {
       const thread = this.#running();
+      this.#hasPosts = true;
       const key = this.#nextKey();
       try {
-        for await (const bytes of chunks) thread.post({ type: "bytes", key, bytes });
+        for await (const bytes of inBlocks(chunks)) thread.post({ type: "bytes", key, bytes });
       } catch (error) {
         thread.post({ type: "drop", key });
         throw error;
@@ -99,11 +104,16 @@ export class ServiceDoctor implements AsyncDisposable {
 
   #running(): DoctorThread {
     if (this.#isClosed) throw new ServiceError("stopping", "The service is stopping");
-    this.#thread ??= this.#start(this.#setup, {
+    if (this.#thread !== undefined) return this.#thread;
+    const thread = this.#start(this.#setup, {
       onReply: (reply) => this.#settle(reply),
-      onLost: (cause) => this.#lose(lost(cause)),
+      onLost: (cause) => {
+        // A thread may report its end twice. The calls of the next one go on.
+        if (this.#thread === thread) this.#lose(lost(cause));
+      },
     });
-    return this.#thread;
+    this.#thread = thread;
+    return thread;
   }
 
   #nextKey(): number {
@@ -143,6 +153,28 @@ export class ServiceDoctor implements AsyncDisposable {
     await this.#thread?.close();
     this.#lose(new ServiceError("stopping", "The service is stopping"));
   }
+}
+
+/** Joins chunks, because each message has a cost, and a small chunk takes the whole buffer along that it is a part of. */
+async function* inBlocks(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  let parts: Uint8Array[] = [];
+  let size = 0;
+  const join = (): Uint8Array => {
+    const block = new Uint8Array(size);
+    let at = 0;
+    for (const part of parts) {
+      block.set(part, at);
+      at += part.length;
+    }
+    [parts, size] = [[], 0];
+    return block;
+  };
+  for await (const chunk of chunks) {
+    parts.push(chunk);
+    size += chunk.length;
+    if (size >= blockSize) yield join();
+  }
+  if (size > 0) yield join();
 }
 
 function lost(cause: Error): ServiceError {

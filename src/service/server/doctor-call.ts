@@ -1,3 +1,5 @@
+import { describeError } from "../../errors.ts";
+import { ClientError } from "../../gateway/client-error.ts";
 import { bodyChunks } from "../../gateway/server/read-request.ts";
 import type {
   AddedRows,
@@ -30,10 +32,17 @@ export async function addTrainerLogprobs(
       "Cannot read the body: send one JSON line a row, as application/x-ndjson",
     );
   }
+  return await doctor.add(received(request));
+}
+
+/** Yields the body as it arrives. A body that breaks off is a fault of the caller. */
+async function* received(request: Request): AsyncGenerator<Uint8Array> {
   try {
-    return await doctor.add(bodyChunks(request, { limit: maxPostSize }));
+    yield* bodyChunks(request, { limit: maxPostSize });
   } catch (error) {
-    throw toCallError(error);
+    if (error instanceof ClientError) throw toCallError(error);
+    const message = `Cannot read the body: it broke off (${describeError(error)})`;
+    throw new ServiceError("bad-request", message, { cause: error });
   }
 }
 
