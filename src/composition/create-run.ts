@@ -3,7 +3,7 @@ import type { Engine, EngineDescription } from "../engine/engine.ts";
 import type { Environment } from "../environment/environment.ts";
 import type { EpisodeSetup } from "../episode/episode-setup.ts";
 import { requireOpenNames } from "../run/folder/open-names.ts";
-import { planRun, type RunPlan, type RunScope } from "../run/schedule/plan-run.ts";
+import { planRun, type RunPlan } from "../run/schedule/plan-run.ts";
 import { openPlan } from "../run/schedule/planned-run.ts";
 import { toPromptTime } from "../run/prompt-time.ts";
 import { RunFolder, type RunManifest } from "../run/folder/run-folder.ts";
