@@ -40,6 +40,14 @@ test.each([
     'components has the name "a\\nb", expected one line without control characters',
   ],
   [
+    { "a\ud800": whole },
+    'components has the name "a\\ud800", expected text without halves of surrogate pairs',
+  ],
+  [
+    { "a\u2028b": 1 },
+    'components has the name "a\u2028b", expected one line without control characters',
+  ],
+  [
     { reward: whole },
     'components has the name "reward", which means the whole reward: choose another one',
   ],
@@ -65,4 +73,18 @@ test("turn rewards are one for each turn, and add up to the reward", () => {
     "turnRewards[0] is 1e+39, expected a number that is finite in 32 bits",
   );
   expect(turnRewardsFault([1], undefined)).toBe("turnRewards is there without a reward");
+});
+
+test("sums of many terms may differ by the rounding of 32 bits", () => {
+  const earned = Array.from({ length: 1000 }, () => 0.1234567);
+  const sum = earned.reduce((total, one) => total + one, 0);
+  expect(turnRewardsFault(earned, Math.fround(sum))).toBeUndefined();
+  expect(turnRewardsFault(earned, sum + 0.001)).toContain("turnRewards adds up to");
+});
+
+test("the number of parts has no limit, and a component may have any member's name", () => {
+  expect(turnRewardsFault(new Array<number>(200_000).fill(0), 0)).toBeUndefined();
+  const inherited = JSON.parse('{"__proto__": {"value": 1, "weight": 1}}') as object;
+  expect(componentsFault(inherited, 1)).toBeUndefined();
+  expect(componentsFault(inherited, 2)).toBe("components adds up to 1, and the reward is 2");
 });

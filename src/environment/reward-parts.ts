@@ -1,3 +1,4 @@
+import { isWellFormed } from "../text/well-formed.ts";
 import { isObject } from "../values/is-object.ts";
 import { briefText } from "./brief-value.ts";
 import { isReward } from "./is-reward.ts";
@@ -11,7 +12,7 @@ export interface RewardComponent {
 /** The parts of a reward by name. The reward is the sum of their values, each times its weight. JSON-able. */
 export type RewardComponents = Readonly<Record<string, RewardComponent>>;
 
-/** The largest error of a sum, relative to its largest term. Rewards are often stored in 32 bits. */
+/** The largest error of a sum, relative to one plus the sizes of all terms. Rewards are often stored in 32 bits. */
 const tolerance = 1e-6;
 
 /** Returns the sum of the components' values, each times its weight. */
@@ -34,6 +35,9 @@ function nameFault(name: string): string | undefined {
   if (name.trim() === "") return `components has the name ${shown}, expected one that is not empty`;
   if (/\p{Cc}|\u2028|\u2029/u.test(name)) {
     return `components has the name ${shown}, expected one line without control characters`;
+  }
+  if (!isWellFormed(name)) {
+    return `components has the name ${shown}, expected text without halves of surrogate pairs`;
   }
   return wholeNames.has(name)
     ? `components has the name ${shown}, which means the whole reward: choose another one`
@@ -63,11 +67,11 @@ export function componentsFault(components: unknown, reward: unknown): string | 
   const entries = Object.entries(components);
   if (entries.length === 0) return "components is empty, expected at least one";
   for (const [name, component] of entries) {
-    if (!isComponent(component)) {
-      return `components.${name} is ${describeComponent(component)}, expected a value, a weight and a product of both that are finite in 32 bits`;
-    }
     const fault = nameFault(name);
     if (fault !== undefined) return fault;
+    if (!isComponent(component)) {
+      return `components.${briefText(name)} is ${describeComponent(component)}, expected a value, a weight and a product of both that are finite in 32 bits`;
+    }
   }
   const terms = (Object.values(components) as RewardComponent[]).map(
     ({ value, weight }) => value * weight,
@@ -100,7 +104,7 @@ export function turnRewardsFault(
 function sumFault(name: string, terms: readonly number[], reward: unknown): string | undefined {
   if (typeof reward !== "number") return `${name} is there without a reward`;
   const sum = terms.reduce((total, term) => total + term, 0);
-  const scale = Math.max(1, ...terms.map(Math.abs));
+  const scale = terms.reduce((total, term) => total + Math.abs(term), 1);
   if (Number.isFinite(scale) && Math.abs(sum - reward) <= tolerance * scale) return undefined;
   return `${name} adds up to ${sum}, and the reward is ${reward}`;
 }

@@ -140,7 +140,8 @@ function toParts(
   }
   const weighed = Object.entries(components ?? {}).map(([name, component]) => {
     const whole = typeof component === "number" ? { value: component, weight: 1 } : component;
-    if (!isComponent(whole)) throw bad(`components.${name} is ${describeComponent(component)}`);
+    if (!isComponent(whole))
+      throw bad(`components.${briefText(name)} is ${describeComponent(component)}`);
     return [name, whole] as const;
   });
   const wrong = turnRewards?.findIndex((one) => !isReward(one)) ?? -1;

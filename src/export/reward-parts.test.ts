@@ -54,7 +54,7 @@ const wanted: Readonly<Record<ExportTarget, object>> = {
   verifiers: { rewards: { state: { score: 1, weight: 0.75 }, style: { score: 0.5, weight: 0.5 } } },
   "nemo-rl": { reward: 1, reward_components: { state: 0.75, style: 0.25 } },
   tinker: { loss_fn_inputs: { advantages: { data: [0, 0.5, 0.5, 0, 0.5, 0.5] } } },
-  art: { metrics: { state: 1, style: 0.5 } },
+  art: { metrics: { "rewards/state": 1, "rewards/style": 0.5 } },
 };
 
 describe("the parts of a reward", () => {

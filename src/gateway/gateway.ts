@@ -44,6 +44,8 @@ export interface ScoredSession extends Omit<SessionIdentity, "tokenHash" | "owne
   /** The first conversation of the session, up to its newest turn. */
   readonly messages: readonly Message[];
   readonly turnCount: number;
+  /** All turns in sampling order. A scorer's `turnRewards` have an entry for each. */
+  readonly tree: readonly TreeTurn[];
 }
 
 /** Scores a finished session that has no reward. */
@@ -407,6 +409,10 @@ export class Gateway implements AsyncDisposable {
       const message = `Cannot use turnRewards: ${session.activeCount} requests of the session are under way, expected none`;
       throw new ClientError("invalid", message, { place: "turnRewards" });
     }
+    return this.#treeOf(session);
+  }
+
+  #treeOf(session: GatewaySession): readonly TreeTurn[] {
     return toEpisode(session, { atMs: this.#now() }, this.#options.rows).tree ?? [];
   }
 
@@ -478,20 +484,18 @@ export class Gateway implements AsyncDisposable {
     if (session.reward !== undefined) return { reward: session.reward };
     if (scorer === undefined) return {};
     const what = `score session ${session.identity.sessionId}`;
+    const scored = scoredSession(session, this.#treeOf(session));
     using deadline = startDeadline({ ms: Infinity, parents: [] });
     try {
-      const reward = await withDeadline(
-        async (signal) => await scorer(scoredSession(session), { signal }),
-        {
-          ms: scoreTimeoutMs,
-          clock: this.#clock,
-          signal: deadline.signal,
-          onLate: () => {
-            throw new DOMException(`no answer within ${scoreTimeoutMs} ms`, "TimeoutError");
-          },
+      const reward = await withDeadline(async (signal) => await scorer(scored, { signal }), {
+        ms: scoreTimeoutMs,
+        clock: this.#clock,
+        signal: deadline.signal,
+        onLate: () => {
+          throw new DOMException(`no answer within ${scoreTimeoutMs} ms`, "TimeoutError");
         },
-      );
-      const fault = rewardFault(reward);
+      });
+      const fault = rewardFault(reward, scored.tree);
       if (fault === undefined) return { reward };
       const message = `Cannot ${what}: the scorer's reward cannot be used: ${fault.why}`;
       return { failure: { party: "grader", code: "grader/bad-reply", message } };
@@ -560,8 +564,8 @@ function requireOpen({ isFinished }: GatewaySession): void {
   if (isFinished) throw new ClientError("finished", "This session is finished");
 }
 
-function scoredSession(session: GatewaySession): ScoredSession {
+function scoredSession(session: GatewaySession, tree: readonly TreeTurn[]): ScoredSession {
   const { tokenHash: _sampling, ownerHash: _owner, ...identity } = session.identity;
   const { messages, counts } = toEpisode(session, { atMs: identity.openedAtMs }, "main");
-  return { ...identity, messages, turnCount: counts.turnCount };
+  return { ...identity, messages, turnCount: counts.turnCount, tree };
 }

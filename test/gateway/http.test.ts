@@ -665,6 +665,31 @@ describe("the end of a session", () => {
     ]);
   });
 
+  test("a scorer may give a reward for each turn of the session's tree", async () => {
+    const ends: unknown[] = [];
+    for (const earned of [0, 0.5]) {
+      const { gateway, token, session } = await open(["one", "two", "three"], {
+        scorer: ({ tree }) => ({
+          reward: 1,
+          turnRewards: tree.map(({ rejected }) => (rejected === undefined ? 0.5 : earned)),
+        }),
+      });
+      await (await post(gateway, hi, { token })).text();
+      const second = (await (await post(gateway, hi, { token })).json()) as {
+        choices: [{ message: object }];
+      };
+      const [{ message }] = second.choices;
+      const next = [...hi.messages, message, { role: "user", content: "Go on" }];
+      await (await post(gateway, { ...hi, messages: next }, { token })).text();
+      const { turnRewards, failure } = await gateway.gateway.finish(session);
+      ends.push([turnRewards, failure?.code]);
+    }
+    expect(ends).toEqual([
+      [[0.5, 0.5], undefined],
+      [undefined, "grader/bad-reply"],
+    ]);
+  });
+
   test("an idle session ends, and that is the agent's failure", async () => {
     const hand = createManualClock();
     const episodes: unknown[] = [];

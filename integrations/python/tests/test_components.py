@@ -29,7 +29,9 @@ def test_trl_has_a_column_and_a_reward_function_for_each_component():
 
 
 def test_no_component_has_a_name_for_the_whole_reward():
-    assert [component_name(name) for name in ("reward", "total", "style")] == ["reward_function", "total_function", "style"]
+    names = ["reward", "total", "style", "reward_function"]
+    assert [component_name(name, names) for name in names] == ["reward_function_function", "total_function", "style",
+                                                               "reward_function"]
 
 
 def test_a_rubric_that_scores_in_its_own_way_has_one_component_beside_its_metrics():
@@ -40,3 +42,5 @@ def test_a_rubric_that_scores_in_its_own_way_has_one_component_beside_its_metric
     assert describe_rewards(Rubric(), 2.0, {"reward": 1.0, "turns": 3.0}) == {"reward": 2.0, "components": {
         "reward_function": {"value": 1.0, "weight": 0.0}, "turns": {"value": 3.0, "weight": 0.0},
         "rubric": {"value": 2.0, "weight": 1.0}}}
+    assert describe_rewards(Rubric(), 2.0, {"rubric": 1.0})["components"] == {
+        "rubric": {"value": 1.0, "weight": 0.0}, "rubric_reward": {"value": 2.0, "weight": 1.0}}

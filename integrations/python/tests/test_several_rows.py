@@ -220,9 +220,9 @@ def test_verl_gets_the_components_where_its_trainer_logs_them(monkeypatch):
 
 def test_openrlhf_and_art_log_the_components(monkeypatch, said):
     answer = import_shim(monkeypatch, "openrlhf").to_answer(attempt_of(1, **PARTS))
-    assert answer["extra_logs"] == {"rows_left_out": 0.0, "tokens_left_out": 0.0, "state": 1, "style": 2.0}
+    assert answer["extra_logs"] == {"rows_left_out": 0.0, "tokens_left_out": 0.0, "rewards/state": 1.0, "rewards/style": 2.0}
     trajectory = import_shim(monkeypatch, "art").to_trajectory(attempt_of(1, **PARTS))
-    assert trajectory.metrics == {"rows": 1, "sampled_tokens": 4, "state": 1, "style": 2.0}
+    assert trajectory.metrics == {"rows": 1, "sampled_tokens": 4, "rewards/state": 1.0, "rewards/style": 2.0}
 
 
 def test_trl_async_logs_the_components(monkeypatch):

@@ -57,6 +57,11 @@ class Attempt:
         return {name: one["value"] for name, one in (self.about.get("rewardComponents") or {}).items()}
 
     @property
+    def component_metrics(self) -> dict[str, float]:
+        """The components' values as `rewards/NAME`, which no other metric is named."""
+        return {f"rewards/{name}": float(value) for name, value in self.components.items()}
+
+    @property
     def trained_rows(self) -> list[Row]:
         """The rows that have a trained token, in order. Only these are handed to a trainer."""
         return [row for row in self.rows if 1 in row["lossMask"]]

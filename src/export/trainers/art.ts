@@ -21,7 +21,7 @@ export const artExporter: Exporter = {
     ...namedGroupRules,
     truncated: { action: "keep", why: "metadata.outcome" },
     segments: { action: "keep", why: "a trajectory an attempt: `additional_histories`" },
-    components: { action: "keep", why: "`metrics`, which it logs" },
+    components: { action: "keep", why: "`rewards/NAME` in `metrics`, which it logs" },
     mixedVersions: {
       action: "keep",
       why: "`initial_policy_version` and `final_policy_version`, if they are whole numbers",
@@ -66,8 +66,10 @@ function toHistory(row: ReadyRow, { episode }: ReadyAttempt): readonly object[] 
 }
 
 function metricsOf({ episode }: ReadyAttempt) {
-  const metrics = componentValues(episode);
-  return metrics === undefined ? {} : { metrics };
+  const values = componentValues(episode);
+  if (values === undefined) return {};
+  const named = Object.entries(values).map(([name, value]) => [`rewards/${name}`, value]);
+  return { metrics: Object.fromEntries(named) };
 }
 
 function policyVersions({ rows }: ReadyAttempt) {

@@ -1,3 +1,4 @@
+import { occursIn } from "../../text/occurs-in.ts";
 import { parsePythonJson } from "../../../packages/python-values/src/json/json-parse.ts";
 import { PythonError } from "../../../packages/python-values/src/python-error.ts";
 import { isPyDict, isPyList, type PyValue } from "../../../packages/python-values/src/value.ts";
@@ -24,7 +25,7 @@ export function isSaid(structured: string, texts: readonly string[]): boolean {
   return missing.every((value) => {
     switch (typeof value) {
       case "string":
-        return text.includes(value) || text.includes(JSON.stringify(value).slice(1, -1));
+        return occursIn(text, value) || occursIn(text, JSON.stringify(value).slice(1, -1));
       case "bigint":
         return numbers.has(String(value));
       case "number":

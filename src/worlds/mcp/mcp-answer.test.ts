@@ -53,6 +53,8 @@ test("structured content of any size and depth is compared in bounded time", () 
   const many = JSON.stringify(Array.from({ length: 20_000 }, (_, index) => `v${index}`));
   expect(structuredOf([`${many} `], many)).toHaveLength(many.length + 1);
   expect(structuredOf([`All: ${many}`], many)).toHaveLength(2 * many.length + 6);
+  const wave = "ab".repeat(200_000);
+  expect(structuredOf([wave], JSON.stringify([`${wave.slice(2)}b`]))).toHaveLength(800_004);
   const deep = `${"[".repeat(20_000)}${"]".repeat(20_000)}`;
   expect(structuredOf([deep], '{"id": 1}')).toHaveLength(deep.length + 10);
 });

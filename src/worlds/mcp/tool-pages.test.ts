@@ -50,3 +50,12 @@ test("readPages() hands on an outage, which may cost tools", async () => {
   };
   await expect(readPages(readPage, () => undefined)).rejects.toThrow("gone");
 });
+
+test("readPages() shortens the error of a page with many faults", async () => {
+  const readPage = async (cursor: string | undefined): Promise<ToolPage> => {
+    if (cursor !== undefined) throw new Error("fault ".repeat(100_000));
+    return { tools: [{ name: "one" }], nextCursor: "b" };
+  };
+  const { cut } = await readPages(readPage, faultOf);
+  expect(cut).toHaveLength('it refuses its own cursor "b" ()'.length + 1001);
+});

@@ -1,5 +1,5 @@
 import { describeError } from "../../errors.ts";
-import { shortJson } from "../../secrets/shorten.ts";
+import { shorten, shortJson } from "../../secrets/shorten.ts";
 
 /** A page of tools, as a server sent it. */
 export interface ToolPage {
@@ -42,7 +42,7 @@ export async function readPages(
     } catch (error) {
       const fault = tools.size === 0 ? undefined : faultOf(error);
       if (fault === undefined) throw error;
-      const why = describeError(error).replaceAll(/\s+/g, " ");
+      const why = shorten(describeError(error).replaceAll(/\s+/g, " "), 1000);
       return cutAfter(`it ${fault} its own cursor ${shortJson(cursor, 100)} (${why})`);
     }
     const before = tools.size;

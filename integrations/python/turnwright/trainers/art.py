@@ -37,7 +37,7 @@ def to_trajectory(attempt: Attempt) -> Trajectory:
     return Trajectory(
         messages_and_choices=first, additional_histories=[LegacyHistory(messages_and_choices=one) for one in others],
         reward=float(attempt.reward), initial_policy_version=min(numbers), final_policy_version=max(numbers),
-        metrics={"rows": len(others) + 1, "sampled_tokens": attempt.token_count, **attempt.components},
+        metrics={"rows": len(others) + 1, "sampled_tokens": attempt.token_count, **attempt.component_metrics},
         metadata={"rollout": attempt.rollout_id, "stop_reason": attempt.stop_reason})
 
 

@@ -36,4 +36,5 @@ def to_answer(attempt) -> dict:
     ranges = [[t["start"], t["end"]] for t in longest["turns"] if t["start"] < t["end"] <= end]
     return {"reward": attempt.reward, "scores": attempt.reward, "observation_tokens": row.ids, "action_ranges": ranges,
             "rollout_log_probs": row.over_whole(row.logprobs, 0.0), "truncated": attempt.outcome == "truncated",
-            "extra_logs": {"rows_left_out": float(left_out), "tokens_left_out": float(tokens), **attempt.components}}
+            "extra_logs": {"rows_left_out": float(left_out), "tokens_left_out": float(tokens),
+                           **attempt.component_metrics}}

@@ -12,7 +12,7 @@ from ..component_name import component_name
 
 _failures: contextvars.ContextVar[list[BaseException] | None] = contextvars.ContextVar("failures", default=None)
 
-#: The largest error of a sum of components, relative to its largest term.
+#: The largest error of a sum of components, relative to one plus the sizes of all terms.
 _TOLERANCE = 1e-6
 
 
@@ -75,10 +75,13 @@ def describe_rewards(rubric: Any, reward: float, metrics: dict[str, float]) -> d
     for one in rubrics_of(rubric):
         if not hasattr(one, "rubrics"):
             weights.update({function.__name__: float(weight) for function, weight in zip(one.funcs, one.weights)})
-    components = {component_name(name): {"value": value, "weight": weights.get(name, 0.0)}
+    components = {component_name(name, metrics): {"value": value, "weight": weights.get(name, 0.0)}
                   for name, value in metrics.items()}
     terms = [one["value"] * one["weight"] for one in components.values()]
-    if abs(sum(terms) - reward) > _TOLERANCE * max([1.0, *map(abs, terms)]):
+    if abs(sum(terms) - reward) > _TOLERANCE * (1.0 + sum(map(abs, terms))):
         metric_parts = {name: {**one, "weight": 0.0} for name, one in components.items()}
-        components = {**metric_parts, "rubric": {"value": reward, "weight": 1.0}}
+        whole = "rubric"
+        while whole in metric_parts:
+            whole += "_reward"
+        components = {**metric_parts, whole: {"value": reward, "weight": 1.0}}
     return {"reward": reward, **({"components": components} if components else {})}

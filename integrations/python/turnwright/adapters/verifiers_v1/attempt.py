@@ -112,9 +112,11 @@ def _to_plain(message: Any) -> dict[str, Any]:
 
 def _describe_score(trace: Any) -> dict[str, Any]:
     rewards = {name: one for name, one in trace.rewards.items() if one is not None}
-    components = {component_name(name): {"value": one.score, "weight": one.weight} for name, one in rewards.items()}
     metrics = {name: value for name, value in trace.metrics.items() if value is not None}
-    components.update({component_name(name): {"value": value, "weight": 0.0}
+    known = {*rewards, *metrics}
+    components = {component_name(name, known): {"value": one.score, "weight": one.weight}
+                  for name, one in rewards.items()}
+    components.update({component_name(name, known): {"value": value, "weight": 0.0}
                        for name, value in metrics.items() if name not in rewards})
     details: dict[str, Any] = {"stop_condition": trace.stop_condition, "is_truncated": trace.is_truncated}
     alike = {name: value for name, value in metrics.items() if name in rewards}
