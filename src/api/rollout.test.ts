@@ -281,6 +281,10 @@ describe("rollout()", () => {
     await expect(rollout({ ...options(), turnAdvantages: { discount: 2 } })).rejects.toThrow(
       "Cannot compute advantages: the discount is 2, expected a number from 0 to 1",
     );
+    const misspelt = { discout: 0.5 } as object;
+    await expect(rollout({ ...options(), turnAdvantages: misspelt })).rejects.toThrow(
+      "Cannot compute advantages: there is no option discout, expected discount",
+    );
   });
 
   test("stops when the loop is left, and continues from the folder", async () => {

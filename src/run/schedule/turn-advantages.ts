@@ -20,14 +20,15 @@ export interface TurnAdvantageOptions {
  * **Source:** reward-to-go is the policy gradient of Sutton et al., Policy Gradient Methods for Reinforcement Learning
  * with Function Approximation, NeurIPS 1999; a baseline that does not depend on the action leaves it unbiased (Williams,
  * Machine Learning 8, 1992).
- * @throws TypeError if there is no such estimator, or if the discount is not from 0 to 1.
+ * @throws TypeError if there is no such estimator or option, or if the discount is not from 0 to 1.
  */
 export function turnAdvantages(
   group: EpisodeGroup,
   estimator: AdvantageEstimator,
-  { discount = 1 }: TurnAdvantageOptions = {},
+  options: TurnAdvantageOptions = {},
 ): readonly (readonly number[] | undefined)[] {
-  requireTurnAdvantages(estimator, { discount });
+  requireTurnAdvantages(estimator, options);
+  const { discount = 1 } = options;
   const rewards = rewardsOf(group);
   const returns = group.episodes.map((episode, index) =>
     rewards[index] === undefined ? undefined : turnReturns(episode, discount),
@@ -50,9 +51,12 @@ export function turnAdvantages(
  */
 export function requireTurnAdvantages(
   estimator: AdvantageEstimator,
-  { discount = 1 }: TurnAdvantageOptions,
+  { discount = 1, ...others }: TurnAdvantageOptions,
 ): void {
   estimateWith([], estimator);
+  for (const name of Object.keys(others)) {
+    throw new TypeError(`Cannot compute advantages: there is no option ${name}, expected discount`);
+  }
   if (discount >= 0 && discount <= 1) return;
   throw new TypeError(
     `Cannot compute advantages: the discount is ${discount}, expected a number from 0 to 1`,
