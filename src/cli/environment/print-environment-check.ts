@@ -56,7 +56,8 @@ async function loadWatched(
   config: EnvironmentConfig,
   { endsLoops, ...timing }: Pick<CheckOptions, "timeoutMs" | "endsLoops">,
 ): Promise<{ readonly environment: Environment; readonly user: User | undefined }> {
-  using _loops = endsLoops === true ? watchLoops(config, timing) : undefined;
+  using loops = endsLoops === true ? watchLoops(config, timing) : undefined;
+  loops?.unref();
   return { environment: await loadEnvironment(config), user: await loadOwnUser(config) };
 }
 
