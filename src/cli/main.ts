@@ -2,6 +2,7 @@
 import module from "node:module";
 import { reportUnhandledRejections } from "../async/pass-over-floating.ts";
 import { delayOptimization } from "../composition/delay-optimization.ts";
+import { endLingering, reportUnsettled } from "./end-process.ts";
 import { runCommandLine } from "./run-command-line.ts";
 import { hideSecretsIn, writeError } from "./write-out.ts";
 
@@ -19,8 +20,12 @@ delayOptimization();
 // Code of an environment or agent may forget to await a promise. This must not end the process.
 const floating = reportUnhandledRejections((line) => writeError(`turnwright: ${line}\n`));
 
+const onSettled = reportUnsettled();
+
 try {
   await runCommandLine(process.argv.slice(2));
+  onSettled();
+  endLingering();
 } catch (error) {
   hideSecretsIn(error);
   // An error of our own still ends the process.

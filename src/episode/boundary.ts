@@ -102,6 +102,21 @@ export function crossBoundary<Result>(
   });
 }
 
+/**
+ * Calls foreign code as `crossBoundary()` does, after the wait for it has begun. The time limit then also holds if the
+ * code is ended from outside, such as an endless loop.
+ */
+export async function crossLater<Result>(
+  watch: CallWatch,
+  boundary: Boundary,
+  work: (signal: AbortSignal) => Result | Promise<Result>,
+): Promise<Result> {
+  return await crossBoundary(watch, boundary, async (signal) => {
+    await Promise.resolve();
+    return await work(signal);
+  });
+}
+
 /** A class, because each turn of each episode creates several. */
 class BoundaryTerms implements CallTerms {
   readonly #watch: CallWatch;

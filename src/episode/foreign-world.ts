@@ -5,7 +5,7 @@ import type { Clock } from "../async/clock.ts";
 import type { Outside } from "../outside.ts";
 import type { Task } from "../task.ts";
 import type { UserSession } from "../user/user.ts";
-import { crossBoundary, suspectOf } from "./boundary.ts";
+import { crossLater, suspectOf } from "./boundary.ts";
 import { checkWorld } from "./check/check-foreign.ts";
 import { CallWatch } from "./turn/call-watch.ts";
 import type { UserCallTracker } from "./turn/user-call-tracker.ts";
@@ -45,7 +45,7 @@ export async function openForeignWorld(
   let isAwaited = true;
   let world: World | undefined;
   try {
-    return await crossBoundary(
+    return await crossLater(
       watch,
       {
         waitsFor: userCalls.watchCall(watch),
@@ -95,9 +95,5 @@ export async function disposeForeignWorld(
     waitsFor: userCalls.watchCall(watch),
     timeoutMs,
   } as const;
-  await crossBoundary(
-    watch,
-    boundary,
-    async (signal) => await world[Symbol.asyncDispose]({ signal }),
-  );
+  await crossLater(watch, boundary, async (signal) => await world[Symbol.asyncDispose]({ signal }));
 }

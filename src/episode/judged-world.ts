@@ -10,7 +10,7 @@ import type {
 } from "../environment/environment.ts";
 import type { Task } from "../task.ts";
 import type { User, UserSession, UserUsage } from "../user/user.ts";
-import { crossBoundary, suspectOf, type Boundary } from "./boundary.ts";
+import { crossLater, suspectOf, type Boundary } from "./boundary.ts";
 import { checkOpening, checkScore, checkStep } from "./check/check-foreign.ts";
 import { disposeForeignWorld, openForeignWorld, type WorldTerms } from "./foreign-world.ts";
 import { openSession } from "./open-session.ts";
@@ -146,12 +146,7 @@ export class JudgedWorld implements AsyncDisposable {
   ): Promise<Result> {
     const { watch, userCalls, timeoutMs } = this.#worldTerms;
     const waitsFor = userCalls.watchCall(watch);
-    const boundary = { party, ...about, waitsFor, timeoutMs };
-    return await crossBoundary(watch, boundary, async (signal) => {
-      // The wait for the call begins before its code runs, so the time limit also holds if the code is ended from outside.
-      await Promise.resolve();
-      return await work(signal);
-    });
+    return await crossLater(watch, { party, ...about, waitsFor, timeoutMs }, work);
   }
 }
 

@@ -1,7 +1,7 @@
 import type { Outside } from "../outside.ts";
 import type { Task } from "../task.ts";
 import type { User, UserSession } from "../user/user.ts";
-import { crossBoundary, crossBriefly } from "./boundary.ts";
+import { crossBriefly, crossLater } from "./boundary.ts";
 import { checkSession } from "./check/check-foreign.ts";
 import type { CallWatch } from "./turn/call-watch.ts";
 
@@ -30,7 +30,7 @@ export async function openSession(watch: CallWatch, terms: SessionTerms): Promis
     what: `open a conversation about task ${task.id} with user ${strategy}`,
     timeoutMs,
   } as const;
-  const opened = await crossBoundary(watch, call, () =>
+  const opened = await crossLater(watch, call, () =>
     user.open(task, { seed, ...(outside !== undefined && { outside }) }),
   );
   return await crossBriefly(

@@ -415,6 +415,44 @@ export default defineEnvironment({
   expect(status).toBe(1);
 });
 
+test("`env check` reports an `initialState` that loops without end as a problem", async () => {
+  const file = path.join(scratch, "looping-state.mjs");
+  await writeFile(
+    file,
+    `import { defineEnvironment } from ${JSON.stringify(pathToFileURL(fileURLToPath(new URL("../../dist/src/index.js", import.meta.url))).href)};
+export default defineEnvironment({
+  name: "looping", tasks: [{ instruction: "Look." }], policy: "", score: () => 0, tools: {},
+  initialState() {
+    for (;;) {}
+  },
+});
+`,
+  );
+  const { status, stdout } = await runCli(["env", "check", file, "--timeout", "1", "--json"]);
+  const { problems } = JSON.parse(stdout) as { problems: { what: string }[] };
+  const ended = "no answer within 1000 ms: it runs without end at looping-state.mjs:5";
+  expect(problems.map(({ what }) => what)).toEqual([`Cannot open task looping/test/0: ${ended}`]);
+  expect(status).toBe(1);
+});
+
+test("a module that never finishes loading is reported, and what an environment left running is ended", async () => {
+  const endless = path.join(scratch, "endless-await.mjs");
+  await writeFile(endless, "await new Promise(() => {});\n");
+  const { status, stderr } = await runCli(["env", "check", endless]);
+  expect(stderr).toContain("turnwright: Cannot finish: nothing runs that could settle a promise");
+  expect(status).toBe(13);
+  const file = path.join(scratch, "ticking.mjs");
+  await writeFile(
+    file,
+    `setInterval(() => {}, 1_000);\nexport { createEnvironment } from ${JSON.stringify(pathToFileURL(lampsFile).href)};\n`,
+  );
+  const ticking = await runCli(["env", "list", file]);
+  expect(ticking.stderr).toBe(
+    "turnwright: note: ended what still ran after the command (Timeout)\n",
+  );
+  expect(ticking.status).toBe(0);
+});
+
 test("`env check` says of how many tasks it has played how many", async () => {
   const said = async (...flags: readonly string[]) =>
     (await callCli(["env", "check", lampsFile, ...flags])).stdout

@@ -65,7 +65,11 @@ export async function checkEnvironment(
   return checker.conclude({ taskCount: tasks.length, totalTaskCount: totalCount });
 }
 
-function watchLoops({ name }: Environment, { timeoutMs = defaultTimeoutMs }: CheckOptions) {
+/** Ends code that runs without end, and reports it if nothing else does. */
+export function watchLoops(
+  { name }: Pick<Environment, "name">,
+  { timeoutMs = defaultTimeoutMs }: Pick<CheckOptions, "timeoutMs">,
+): LoopWatch | undefined {
   return LoopWatch.start({
     limitMs: timeoutMs + graceMs,
     onLost: (place, call) =>

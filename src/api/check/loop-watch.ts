@@ -92,6 +92,11 @@ export class LoopWatch implements Disposable {
     return placeOfStack(stack) ?? "an unknown place";
   }
 
+  /** Lets the process end if only the watch is left, as where no call with a time limit waits. */
+  unref(): void {
+    this.#timer.unref();
+  }
+
   [Symbol.dispose](): void {
     clearInterval(this.#timer);
     process.off("exit", this.#onExit);

@@ -165,7 +165,7 @@ export class TaskChecker {
   /** Plays an agent, and records its failure as a problem. */
   async #play(task: Task, agent: HostileAgent, seed = 0): Promise<PlayedAgent | undefined> {
     this.#episodeCount += 1;
-    this.#setup.loops?.note(`task ${task.id}: an agent that ${agent.what}: the opening`);
+    this.#setup.loops?.note(`task ${task.id}: an agent that ${agent.what}: its episode`);
     const before = `an agent that ${agent.what}: `;
     let latest: Action | undefined;
     try {
@@ -194,8 +194,11 @@ export class TaskChecker {
       this.#setup.signal.throwIfAborted();
       if (latest !== undefined && isTimeout(error)) this.#hung.add(nameOf(latest));
       const loop = this.#setup.loops?.takePlace();
-      const looping = loop === undefined ? "" : `: it runs without end at ${loop}`;
-      this.report("error", `${describeFailure(error)}${looping}`, {
+      const failure = describeFailure(error);
+      // The place of the loop is known, so the guess of a cause is left out.
+      const looping = (place: string) =>
+        `${failure.replace(/, expected one \(.*$/, "")}: it runs without end at ${place}`;
+      this.report("error", loop === undefined ? failure : looping(loop), {
         before,
         remedy: remedyOf(error),
       });

@@ -170,7 +170,7 @@ async function rescoreWithEngine(
   if (!(tolerance >= 0)) {
     throw new UsageError(`Cannot use --tolerance ${flags.tolerance}: expected nats, 0 or more`);
   }
-  const signal = stopOnInterrupt();
+  const signal = stopOnInterrupt("stopping (Ctrl-C again to quit at once)");
   const dir = path.dirname(file);
   const { engine, temperature, columns } = await openScoringEngine(dir, flags, { signal });
   try {

@@ -1,6 +1,13 @@
 import { environmentOf, type EnvironmentFlags } from "./environment-flags.ts";
-import { checkEnvironment } from "../../api/check/check-environment.ts";
+import {
+  checkEnvironment,
+  watchLoops,
+  type CheckOptions,
+} from "../../api/check/check-environment.ts";
 import type { EnvironmentCheck } from "../../api/check/task-checker.ts";
+import type { EnvironmentConfig } from "../../composition/config/scope-config.ts";
+import type { Environment } from "../../environment/environment.ts";
+import type { User } from "../../user/user.ts";
 import { loadEnvironment, loadOwnUser } from "../../composition/environment/environments.ts";
 import { isPythonEnvironment } from "../../environment/python/python-name.ts";
 import { plainStyle, printable, terminalStyle } from "../../report/text-style.ts";
@@ -24,15 +31,16 @@ export interface CheckFlags extends EnvironmentFlags {
  */
 export async function printEnvironmentCheck(name: string, flags: CheckFlags): Promise<0 | 1> {
   const config = environmentOf(name, flags);
-  const environment = await loadEnvironment(config);
-  const user = await loadOwnUser(config);
+  const timing = { ...(flags.timeout !== undefined && { timeoutMs: flags.timeout * 1000 }) };
+  // An environment in Python runs in processes of its own, which end code without end themselves.
+  const endsLoops = !isPythonEnvironment(name);
+  const { environment, user } = await loadWatched(config, { ...timing, endsLoops });
   const check = await checkEnvironment(environment, {
     ...(user !== undefined && { user }),
     ...(flags.tasks !== undefined && { taskCount: flags.tasks }),
-    ...(flags.timeout !== undefined && { timeoutMs: flags.timeout * 1000 }),
-    signal: stopOnInterrupt(),
-    // An environment in Python runs in processes of its own, which end such code themselves.
-    endsLoops: !isPythonEnvironment(name),
+    ...timing,
+    signal: stopOnInterrupt("stopping (Ctrl-C again to quit at once)"),
+    endsLoops,
   });
   if (flags.json === true) {
     const ok = check.errorCount === 0;
@@ -41,6 +49,16 @@ export async function printEnvironmentCheck(name: string, flags: CheckFlags): Pr
     await writeOut(checkText(environment.name, check, { isTerminal: process.stdout.isTTY }));
   }
   return check.errorCount > 0 ? 1 : 0;
+}
+
+/** Loads an environment and its user, and ends a module that loops without end. */
+async function loadWatched(
+  config: EnvironmentConfig,
+  { endsLoops, ...timing }: Pick<CheckOptions, "timeoutMs" | "endsLoops">,
+): Promise<{ readonly environment: Environment; readonly user: User | undefined }> {
+  using loops = endsLoops === true ? watchLoops(config, timing) : undefined;
+  loops?.unref();
+  return { environment: await loadEnvironment(config), user: await loadOwnUser(config) };
 }
 
 /**
