@@ -1,7 +1,7 @@
 import { writeError } from "./write-out.ts";
 
 /** The time that timers and connections of foreign code have after a command, in milliseconds. */
-const graceMs = 5_000;
+const graceMs = 10_000;
 
 /** The kinds of resources that standard input, output and errors use. */
 const ownKinds: ReadonlySet<string> = new Set(["PipeWrap", "TTYWrap"]);
