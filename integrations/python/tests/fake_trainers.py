@@ -124,7 +124,8 @@ def modules():
 
 
 SHIMS = ("art", "miles", "openrlhf", "skyrl", "skyrl_rows", "slime", "slime_batch", "slime_rewards", "trl", "trl_async",
-         "trl_rows", "trl_sample", "trl_trainer", "trl_weights", "verl", "verl_rows")
+         "trl_rows", "trl_sample", "trl_trainer", "trl_weights", "verl", "verl_rows",
+         "verl_settings")
 
 
 def import_shim(monkeypatch, name):

@@ -210,12 +210,13 @@ PARTS = {"rewardComponents": {"state": {"value": 1, "weight": 0.5}, "style": {"v
 
 def test_verl_gets_the_components_where_its_trainer_logs_them(monkeypatch):
     module = import_shim(monkeypatch, "verl_rows")
+    settings_of = import_shim(monkeypatch, "verl_settings")
     values = {"state": 1, "style": 2.0}
     assert [out.extra_fields["reward_extra_info"] for out in module.to_output(attempt_of(2, **PARTS), 9)] == [values] * 2
     assert module.to_output(attempt_of(1, **PARTS), 9, True).extra_fields["reward_extra_info"] == values
     assert "reward_extra_info" not in module.to_output(attempt_of(1, **PARTS), 9).extra_fields
     assert "reward_extra_info" not in module.to_output(attempt_of(1), 9, True).extra_fields
-    assert [module.takes_components(verl_config(use_v1=one)) for one in (True, False)] == [True, False]
+    assert [settings_of.takes_components(verl_config(use_v1=one)) for one in (True, False)] == [True, False]
 
 
 def test_openrlhf_and_art_log_the_components(monkeypatch, said):

@@ -11,7 +11,8 @@ from .played import played_once
 from .seeds import drawn_seed
 from .several_rows import require, warn_once
 from .task_name import read_task
-from .verl_rows import remedies, takes_components, to_output
+from .verl_rows import to_output
+from .verl_settings import remedies, takes_components
 
 
 @register("turnwright")

@@ -1,4 +1,4 @@
-"""verl: the rows of an attempt as outputs of an agent loop, and the settings with which they weigh as one."""
+"""verl: the rows of an attempt as outputs of an agent loop."""
 
 from __future__ import annotations
 
@@ -16,14 +16,6 @@ def fit(row: Response, limit: int) -> Response:
     mask = row.mask[:limit]
     end = len(mask) - mask[::-1].index(1) if 1 in mask else 0
     return Response(row.prompt_ids, row.response_ids[:end], mask[:end], row.logprobs[:end], row.versions[:end])
-
-
-def takes_components(config) -> bool:
-    """True if verl's trainer logs the components of rewards, also if only some attempts have them.
-
-    Source: verl 0.9.1, verl/trainer/ppo/v1/trainer_base.py; AgentLoopWorker of the other trainer wants equal names in all.
-    """
-    return bool(config.trainer.get("use_v1", False))
 
 
 def to_output(attempt: Attempt, limit: int, with_components: bool = False) -> AgentLoopOutput | list[AgentLoopOutput]:
@@ -50,17 +42,3 @@ def _output(attempt: Attempt, row: Response, of: Row, fields: dict[str, Any]) ->
         prompt_ids=row.prompt_ids, response_ids=row.response_ids, response_mask=row.mask, response_logprobs=row.logprobs,
         reward_score=attempt.reward, num_turns=2 * len(of["turns"]), metrics=AgentLoopMetrics(),
         extra_fields={**fields, **more}, **columns)
-
-
-def remedies(config) -> list[str]:
-    """Returns the changes of settings with which each attempt weighs one. `config` is verl's whole configuration."""
-    actor, needed = config.actor_rollout_ref.actor, []
-    if not config.trainer.get("use_v1", False):
-        needed.append("set trainer.use_v1=True")
-    if str(config.algorithm.adv_estimator) != "grpo":
-        needed.append("set algorithm.adv_estimator=grpo")
-    if actor.get("loss_agg_mode", "token-mean") != "token-mean":
-        needed.append("set actor_rollout_ref.actor.loss_agg_mode=token-mean")
-    if not actor.get("use_dynamic_bsz", False):
-        needed.append("set actor_rollout_ref.actor.use_dynamic_bsz=True")
-    return needed
