@@ -157,6 +157,15 @@ def test_an_export_gives_its_arrays_in_their_places(tmp_path):
             list(read_export(file))
 
 
+def test_read_export_reads_logprobs(tmp_path):
+    values = numpy.array([[-0.5, -1.25], [0, -numpy.inf]], "<f4")
+    (tmp_path / "rows.jsonl.arrays").write_bytes(values.tobytes())
+    file = tmp_path / "rows.jsonl"
+    file.write_text(json.dumps({"teacher": {"offset": 0, "shape": [2, 2], "dtype": "float32"}}) + "\n")
+    (record,) = read_export(file)
+    assert (record["teacher"].dtype, record["teacher"].tolist()) == ("float32", values.tolist())
+
+
 def test_an_export_that_was_cut_is_refused(tmp_path):
     file = tmp_path / "rows.jsonl"
     file.write_text('{"tokens": [1]}\n{"tokens": [2]')

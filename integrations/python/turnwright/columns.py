@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 TOKEN_COLUMNS = ("routedExperts", "indexerTopK")
 SET_COLUMNS = ("keptTokens", "topLogprobs")
 # The types of arrays in exports.
-ARRAY_TYPES = ("int8", "uint8", "int16", "uint16", "int32")
+ARRAY_TYPES = ("int8", "uint8", "int16", "uint16", "int32", "float32")
 
 
 class ColumnSource(Protocol):
