@@ -37,16 +37,40 @@ export async function playActions<Data>(
 ): Promise<PlayedActions> {
   const session = user.open(task, { seed });
   await using world = await environment.open(task, { user: session, signal });
-  const opening = await world.begin({ signal });
+  const actionCounts = actions.map(() => 1);
+  const calls = {
+    begin: async () => await world.begin({ signal }),
+    step: async (action: Action) => await world.step(action, { signal }),
+    score: async () => await world.score({ signal, actionCounts }),
+  };
+  return await playInWorld(calls, actions);
+}
+
+/** The calls of a world that given actions need. */
+export interface PlayedWorld {
+  begin(): Promise<string>;
+  step(action: Action): Promise<Step>;
+  score(): Promise<Score>;
+}
+
+/**
+ * Plays the given actions in an open world, and scores the result.
+ *
+ * @throws UsageError if actions follow the end of the episode.
+ */
+export async function playInWorld(
+  world: PlayedWorld,
+  actions: readonly Action[],
+): Promise<PlayedActions> {
+  const opening = await world.begin();
   const steps: Step[] = [];
   for (const [index, action] of actions.entries()) {
     if (steps.at(-1)?.done !== undefined) {
       throw new UsageError(describeLate("actions", index));
     }
-    steps.push(await world.step(action, { signal }));
+    steps.push(await world.step(action));
   }
-  const actionCounts = actions.map(() => 1);
-  return { opening, steps, score: await world.score({ signal, actionCounts }) };
+  return { opening, steps, score: await world.score() };
 }
 
 /** The results of replayed calls. JSON-able. */
@@ -93,7 +117,7 @@ export async function replayCalls<Data>(
 }
 
 /** Describes an action or a call that follows the end of its episode. */
-export function describeLate(list: "actions" | "calls", index: number): string {
+function describeLate(list: "actions" | "calls", index: number): string {
   const [verb, noun] = list === "actions" ? ["play", "action"] : ["make", "call"];
   return (
     `Cannot ${verb} ${list}[${index}]: the episode was done after ${list}[${index - 1}], ` +

@@ -6,12 +6,8 @@ import {
   type TauEnvironment,
 } from "../../../environments/tau-bench/index.ts";
 import { readArguments } from "../../../environments/tau-bench/replay.ts";
-import type { Action, Environment, Step } from "../../environment/environment.ts";
-import { describeLate, replayCalls, type PlayedActions } from "../../environment/play-actions.ts";
-import { JudgedWorld } from "../../episode/judged-world.ts";
-import { defaultLimits } from "../../episode/limits.ts";
-import { systemClock } from "../../async/clock.ts";
-import { UsageError } from "../../errors.ts";
+import type { Action, Environment } from "../../environment/environment.ts";
+import { playInWorld, replayCalls } from "../../environment/play-actions.ts";
 import {
   isPyDict,
   type PlainJson,
@@ -21,6 +17,7 @@ import type { Task } from "../../task.ts";
 import { createScriptedUser } from "../../user/scripted-user.ts";
 import { readLine } from "../../user/read-line.ts";
 import type { User, UserLine } from "../../user/user.ts";
+import { openJudgedWorld } from "./open-judged-world.ts";
 import { isTauName } from "../../composition/environment/environment-names.ts";
 import {
   loadEnvironment,
@@ -66,17 +63,8 @@ function environmentLines(environment: Environment, ownUser: User | undefined): 
       const user = isScripted ? createScriptedUser({ lines: repliesOf(line) }) : ownUser;
       const seed = isGiven(line, "seed") ? indexMember(line, "seed") : 0;
       const actions = actionsOf(line, "actions");
-      await using world = await JudgedWorld.open({
-        environment,
-        task,
-        user,
-        seed,
-        signal,
-        clock: systemClock,
-        timeoutMs: defaultLimits.toolTimeoutMs,
-        userTimeoutMs: defaultLimits.userTimeoutMs,
-      });
-      const { opening, steps, score } = await playActions(world, actions);
+      await using world = await openJudgedWorld({ environment, task, user, seed, signal });
+      const { opening, steps, score } = await playInWorld(world, actions);
       const isDone = steps.at(-1)?.done !== undefined;
       return toJson({
         resetObservation: opening,
@@ -98,17 +86,6 @@ function environmentLines(environment: Environment, ownUser: User | undefined): 
       );
     },
   };
-}
-
-/** @throws UsageError if actions follow the end of the episode. */
-async function playActions(world: JudgedWorld, actions: readonly Action[]): Promise<PlayedActions> {
-  const opening = await world.begin();
-  const steps: Step[] = [];
-  for (const [index, action] of actions.entries()) {
-    if (steps.at(-1)?.done !== undefined) throw new UsageError(describeLate("actions", index));
-    steps.push(await world.step(action));
-  }
-  return { opening, steps, score: await world.score() };
 }
 
 /** Returns the task that the line names, otherwise the first task of the test split. */

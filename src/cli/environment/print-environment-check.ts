@@ -11,7 +11,7 @@ import type { User } from "../../user/user.ts";
 import { loadEnvironment, loadOwnUser } from "../../composition/environment/environments.ts";
 import { isPythonEnvironment } from "../../environment/python/python-name.ts";
 import { plainStyle, printable, terminalStyle } from "../../report/text-style.ts";
-import { stopOnInterrupt } from "../interrupt.ts";
+import { stopOnInterrupt, stopsAtOnce } from "../interrupt.ts";
 import { writeOut } from "../write-out.ts";
 import { countOf } from "../../text/count-of.ts";
 import { formatCount } from "../../text/format-count.ts";
@@ -39,7 +39,7 @@ export async function printEnvironmentCheck(name: string, flags: CheckFlags): Pr
     ...(user !== undefined && { user }),
     ...(flags.tasks !== undefined && { taskCount: flags.tasks }),
     ...timing,
-    signal: stopOnInterrupt("stopping (Ctrl-C again to quit at once)"),
+    signal: stopOnInterrupt(stopsAtOnce),
     endsLoops,
   });
   if (flags.json === true) {

@@ -7,9 +7,8 @@ import type {
 } from "../../../environment/environment.ts";
 import { differenceOf } from "../../../environment/state/difference.ts";
 import { stringifyPythonJson } from "../../../../packages/python-values/src/json/json-stringify.ts";
-import { systemClock } from "../../../async/clock.ts";
-import { JudgedWorld } from "../../../episode/judged-world.ts";
-import { defaultLimits } from "../../../episode/limits.ts";
+import type { JudgedWorld } from "../../../episode/judged-world.ts";
+import { openJudgedWorld } from "../open-judged-world.ts";
 import type { ToolDefinition } from "../../../message.ts";
 import { describeDifference } from "../../../report/describe-difference.ts";
 import { indented, printable, type TextStyle } from "../../../report/text-style.ts";
@@ -40,16 +39,7 @@ export interface MyConversation {
 export async function playAsMe(conversation: MyConversation): Promise<void> {
   const { environment, task, user, seed } = conversation;
   const { signal } = new AbortController();
-  await using world = await JudgedWorld.open({
-    environment,
-    task,
-    user,
-    seed,
-    signal,
-    clock: systemClock,
-    timeoutMs: defaultLimits.toolTimeoutMs,
-    userTimeoutMs: defaultLimits.userTimeoutMs,
-  });
+  await using world = await openJudgedWorld({ environment, task, user, seed, signal });
   await new MyEpisode(conversation, world).play();
 }
 
