@@ -4,9 +4,14 @@ export type IdType = "int8" | "uint8" | "int16" | "uint16" | "int32";
 /** The element type of an exported array, by numpy's name. Little-endian. */
 export type ArrayType = IdType | "float32";
 
+const sizes = { int8: 1, uint8: 1, int16: 2, uint16: 2, int32: 4, float32: 4 } as const;
+
+/** All element types. Readers of exports know them, too. */
+export const arrayTypes = Object.keys(sizes) as readonly ArrayType[];
+
 /** Returns the bytes of an element. */
 export function elementBytes(type: ArrayType): 1 | 2 | 4 {
-  return { int8: 1, uint8: 1, int16: 2, uint16: 2, int32: 4, float32: 4 }[type] as 1 | 2 | 4;
+  return sizes[type];
 }
 
 /**
