@@ -5,7 +5,12 @@ import { episodeSamples } from "../run/folder/episode-samples.ts";
 import type { LiveRun, RunResult } from "../run/live-run.ts";
 import type { UpdateMode } from "../run/policy/policy-gate.ts";
 import type { EpisodeGroup } from "../run/schedule/group.ts";
-import { requireTurnAdvantages, turnAdvantages } from "../run/schedule/turn-advantages.ts";
+import type { AdvantageEstimator } from "../run/schedule/advantages.ts";
+import {
+  requireTurnAdvantages,
+  turnAdvantages,
+  type TurnAdvantageOptions,
+} from "../run/schedule/turn-advantages.ts";
 import { openParts } from "./open-parts.ts";
 import { playGroups } from "./play-groups.ts";
 import type { RolloutGroup, RolloutOptions } from "./rollout-options.ts";
@@ -131,13 +136,19 @@ class StartedByUse implements Rollout {
     );
   }
 
+  /** The arguments of `turnAdvantages()` after the group. `undefined` without the option. */
+  get #advantages(): readonly [AdvantageEstimator, TurnAdvantageOptions] | undefined {
+    if (this.#options.turnAdvantages === undefined) return undefined;
+    const { estimator = "grpo", ...more } = this.#options.turnAdvantages;
+    return [estimator, more];
+  }
+
   async *#withRows(): AsyncGenerator<RolloutGroup, void, undefined> {
-    const { estimator = "grpo", ...more } = this.#options.turnAdvantages ?? {};
-    const hasAdvantages = this.#options.turnAdvantages !== undefined;
+    const advantages = this.#advantages;
     for await (const group of this.#played) {
       yield {
         ...withSamples(group),
-        ...(hasAdvantages && { turnAdvantages: turnAdvantages(group, estimator, more) }),
+        ...(advantages && { turnAdvantages: turnAdvantages(group, ...advantages) }),
       };
     }
   }
@@ -145,8 +156,7 @@ class StartedByUse implements Rollout {
   async *#play(): AsyncGenerator<EpisodeGroup, void, undefined> {
     this.#isStarted = true;
     try {
-      const { estimator = "grpo", ...more } = this.#options.turnAdvantages ?? {};
-      requireTurnAdvantages(estimator, more);
+      if (this.#advantages !== undefined) requireTurnAdvantages(...this.#advantages);
       await using parts = await openParts(this.#options);
       if (parts.setup.engine.complete !== undefined) {
         requireIds({ kind: "chat" }, { doing: "play a rollout", remedy: evaluateRemedy });

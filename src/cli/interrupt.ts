@@ -4,6 +4,9 @@ import { writeError } from "./write-out.ts";
 /** The reason with which interrupted work rejects. */
 const interruption = new DOMException("the run was interrupted", "AbortError");
 
+/** The message of a command that keeps nothing. */
+export const stopsAtOnce = "stopping (Ctrl-C again to quit at once)";
+
 /** True if the error or its cause means that the caller cancelled the work. */
 export function isInterruption(error: unknown): boolean {
   for (let at = error; at instanceof Error; at = at.cause) if (at === interruption) return true;

@@ -15,7 +15,7 @@ import { rescoreRoutes, type RouteRescoring } from "../../verify/rescore-routes.
 import { rescoreFile, type FileRescoring } from "../../trajectory/rescore-file.ts";
 import { readStored } from "../../run/disk/read-jsonl.ts";
 import { verifyFile } from "../../trajectory/verify-file.ts";
-import { stopOnInterrupt } from "../interrupt.ts";
+import { stopOnInterrupt, stopsAtOnce } from "../interrupt.ts";
 import { addSettings } from "../option.ts";
 import { groupSettings } from "../setting-groups.ts";
 import { engineSettings, openScoringEngine } from "../scoring-engine.ts";
@@ -170,7 +170,7 @@ async function rescoreWithEngine(
   if (!(tolerance >= 0)) {
     throw new UsageError(`Cannot use --tolerance ${flags.tolerance}: expected nats, 0 or more`);
   }
-  const signal = stopOnInterrupt("stopping (Ctrl-C again to quit at once)");
+  const signal = stopOnInterrupt(stopsAtOnce);
   const dir = path.dirname(file);
   const { engine, temperature, columns } = await openScoringEngine(dir, flags, { signal });
   try {

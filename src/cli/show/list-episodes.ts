@@ -23,7 +23,7 @@ export interface ListChoice {
   readonly failed?: boolean;
 }
 
-/** Fields whose values another file of the run has. A list of the command line does not read it. */
+/** Fields with values from another file of the run, which the command line does not read. */
 const elsewhere: ReadonlySet<string> = new Set(["versions", "stale"]);
 
 const fixedFields = episodeFields.filter(({ name }) => !elsewhere.has(name));

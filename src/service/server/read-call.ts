@@ -45,9 +45,8 @@ export async function readCall(
   throw new ServiceError("bad-request", "Cannot read the body: expected a JSON object");
 }
 
-/** Returns the refusal of a body that cannot be read; other errors as they are. */
-export function toCallError(error: unknown): unknown {
-  if (!(error instanceof ClientError)) return error;
+/** Returns the service's refusal of a body that cannot be read. */
+export function toCallError(error: ClientError): ServiceError {
   return new ServiceError(codeOf(error), error.message, { cause: error });
 }
 
