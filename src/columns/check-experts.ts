@@ -104,7 +104,7 @@ function toWords(bytes: Uint8Array, shape: ExpertShape): Int32Array | undefined 
 
 /** A number of experts, as `areBelow()` compares with it. */
 interface Bound {
-  /** True up to 128 experts: an id with the highest bit is none. */
+  /** True up to 128 experts: no valid id has the highest bit. */
   readonly isLow: boolean;
   /** In each byte, the number that lifts the lower bits of the first invalid id to the highest bit. */
   readonly lift: number;

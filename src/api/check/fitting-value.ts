@@ -67,7 +67,7 @@ function fittingNumber(schema: PyDict): PyValue {
   return (typeof most === "bigint" || typeof most === "number") && most < 1 ? most : 1n;
 }
 
-/** Returns the list under a keyword; empty if there is none. */
+/** Returns the list under a keyword, or an empty one. */
 export function listIn(schema: PyDict, keyword: string): readonly PyValue[] {
   const value = schema.get(keyword) ?? null;
   return isPyList(value) ? value : [];
@@ -93,7 +93,7 @@ export function propertiesIn(schema: PyDict): PyDict {
 /** The longest text and list that a schema's limits ask for. */
 const longest = 100_000;
 
-/** Returns a limit such as `minLength`. `undefined` if there is none, or if it is too large to try. */
+/** Returns a limit such as `minLength`. `undefined` if the schema has no such limit, or one that is too large to try. */
 export function countIn(schema: PyDict, keyword: string): number | undefined {
   const value = schema.get(keyword);
   const count = typeof value === "bigint" ? Number(value) : value;

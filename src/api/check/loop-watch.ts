@@ -72,12 +72,12 @@ export class LoopWatch implements Disposable {
     return isMainThread && inspectorUrl() === undefined ? new LoopWatch(options) : undefined;
   }
 
-  /** Tells that the code goes on. */
+  /** Records that the code still gives back control. */
   beat(): void {
     Atomics.add(this.#counts, 0, 1);
   }
 
-  /** Tells that the code goes on, and describes the call that begins. */
+  /** Records a beat, and the description of the call that begins. */
   note(call: string): void {
     this.beat();
     const length = Buffer.from(this.#shared, countBytes, callBytes).write(call);

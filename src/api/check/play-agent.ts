@@ -83,7 +83,7 @@ export async function playAgent(
   return played;
 }
 
-/** Reports a cost of the user that cannot be read. A run goes on without the figures. */
+/** Reports a cost of the user that cannot be read. A run continues without the figures. */
 async function checkUsage(world: JudgedWorld, { onProblem }: AgentEvents): Promise<void> {
   try {
     await world.userUsage();

@@ -121,7 +121,7 @@ export function readScoreConfig(
 }
 
 /**
- * Reads the settings of a rollout's teacher. Returns `undefined` if there is none.
+ * Reads the settings of a rollout's teacher. Returns `undefined` for a rollout without a teacher.
  *
  * @throws UsageError for a setting that is missing, or that the engine does not have.
  */

@@ -6,7 +6,7 @@ import { hasValue, maskShiftOf, type Shift, shiftOf, shifts, sumShifts } from ".
 import type { RowPair } from "./row-pair.ts";
 import { TokenTable } from "./token-table.ts";
 
-/** A logprob above this is none: rounding does not lift it so far. In nats. */
+/** A logprob above this is invalid: rounding does not lift it so far. In nats. */
 const highestLogprob = 1e-3;
 
 /** Everything that one pair of rows shows. Takes about 100 bytes a trained token, and none for the others. */
