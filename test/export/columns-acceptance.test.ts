@@ -1,6 +1,7 @@
-import { execFile } from "node:child_process";
+import { execFile, execFileSync } from "node:child_process";
+import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
-import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
@@ -8,6 +9,8 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { ColumnSpecs } from "../../src/columns/index.ts";
 import { writeColumnRun } from "../../src/export/columns/column-run.fixture.ts";
+import { arrayBytes, arraysFileOf } from "../../src/export/columns/column-sink.ts";
+import type { ArrayType } from "../../src/export/columns/array-type.ts";
 import { exportRun } from "../../src/export/export-run.ts";
 import { agentLightningColumnRules } from "../../src/export/columns/agent-lightning-columns.ts";
 import { exporters, type ExportTarget } from "../../src/export/exporters.ts";
@@ -126,6 +129,81 @@ describe("the trainer's own code reads each column at its token", () => {
     });
   }
 });
+
+/** Prints the arrays of each export: their element types, shapes and bytes. */
+const readArrays = `
+import hashlib, json, sys
+import numpy
+from turnwright import read_export
+
+def arrays_in(value):
+    if isinstance(value, numpy.ndarray):
+        yield [value.dtype.name, list(value.shape), hashlib.sha256(value.tobytes()).hexdigest()]
+    elif isinstance(value, (dict, list)):
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from arrays_in(one)
+
+print(json.dumps([[one for record in read_export(file) for one in arrays_in(record)] for file in sys.argv[1:]]))
+`;
+
+function pythonObstacle(): string | undefined {
+  try {
+    execFileSync(python, ["-c", "import sys, numpy; assert sys.version_info >= (3, 10)"], {
+      stdio: "ignore",
+    });
+    return undefined;
+  } catch {
+    return `${python} is no Python of 3.10 or newer with numpy (TURNWRIGHT_TRAINERS_PYTHON names one)`;
+  }
+}
+const whyNoPython = pythonObstacle();
+if (whyNoPython !== undefined) console.warn(`Skipping Python's read_export(): ${whyNoPython}`);
+
+test.skipIf(whyNoPython !== undefined)(
+  "Python's read_export() yields the arrays of every trainer's export",
+  async () => {
+    const files: string[] = [];
+    for (const name of names.filter((one) => one !== "agent-lightning")) {
+      const run = path.join(scratch, `${name}-read`);
+      await writeColumnRun(run, specsOf(name, 300));
+      files.push(...(await writeForm(run, name, path.join(scratch, `read.${name}`))));
+    }
+    const { stdout } = await promisify(execFile)(python, ["-c", readArrays, ...files], {
+      cwd: path.join(programs, "../../python"),
+      env: { ...process.env, PYTHONDONTWRITEBYTECODE: "1" },
+    });
+    const expected = await Promise.all(files.map(arraysOf));
+    expect(JSON.parse(stdout)).toEqual(expected);
+    const types = expected.flat().map(([type]) => type);
+    expect([...new Set(types)].toSorted()).toEqual(["float32", "int16", "int32", "uint16"]);
+  },
+);
+
+interface ArrayPlace {
+  readonly offset: number;
+  readonly shape: readonly number[];
+  readonly dtype: ArrayType;
+}
+
+/** Returns the type, shape and hash of each array of an export, in the order of its places. */
+async function arraysOf(file: string): Promise<readonly (readonly [string, ...unknown[]])[]> {
+  const places: ArrayPlace[] = [];
+  const lines = (await readFile(file, "utf8")).trim().split("\n");
+  for (const line of lines) {
+    JSON.parse(line, (_, value: unknown) => {
+      if (typeof value === "object" && value !== null && "offset" in value && "dtype" in value) {
+        places.push(value as ArrayPlace);
+      }
+      return value;
+    });
+  }
+  if (places.length === 0) return [];
+  const content = await readFile(arraysFileOf(file));
+  return places.map(({ offset, shape, dtype }) => {
+    const bytes = content.subarray(offset, offset + arrayBytes(shape, dtype));
+    return [dtype, shape, createHash("sha256").update(bytes).digest("hex")];
+  });
+}
 
 /**
  * Writes the run in a trainer's form: a file without a teacher, and one for each teacher. agent-lightning receives
