@@ -204,7 +204,7 @@ export function teacherSettingsOf(options: RolloutOptions): GivenSettings {
 /**
  * Returns the settings among the options, by their names in a configuration file.
  *
- * @throws UsageError if a part is neither an object nor a text.
+ * @throws UsageError if `environment`, `engine`, `user` or `agent` is neither an object nor a name.
  */
 export function settingsOf(options: RolloutOptions): GivenSettings {
   const settings: Record<string, unknown> = {};

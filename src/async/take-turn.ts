@@ -1,9 +1,9 @@
-/** Time limit in milliseconds for paced work in one round of the event loop. */
+/** Time limit in milliseconds for work that takes turns (see `takeTurn()`), in one round of the event loop. */
 const stretchMs = 3;
 
 /**
- * Time in milliseconds after which divisible work ends the round; leaves time for garbage collection and a last
- * part.
+ * Time in milliseconds after which work that can be divided ends the round. The rest of `stretchMs` is for garbage
+ * collection and for work that cannot be divided.
  */
 const cutMs = 2;
 
@@ -21,7 +21,7 @@ let isServing = false;
  * `cutShort`.
  */
 let called: "no" | "in line" | "first" = "no";
-/** The start of this round's first paced work; `undefined` before it. */
+/** The time at which work first took a turn in this round; `undefined` before that. */
 let roundStartedAt: number | undefined;
 /** True if the round was ended early. */
 let isCut = false;
@@ -98,8 +98,8 @@ function isRoundOver(): boolean {
 }
 
 /**
- * Milliseconds since this round's first paced work began. All callbacks of a round, such as a thousand timers,
- * share it.
+ * Returns the milliseconds since work first took a turn in this round of the event loop. All callbacks of the round
+ * share this time, even those of a thousand timers.
  */
 function passedMs(): number {
   if (roundStartedAt !== undefined) return performance.now() - roundStartedAt;

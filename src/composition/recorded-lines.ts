@@ -47,8 +47,8 @@ interface Places {
 }
 
 /**
- * Finds the lines of a folder's rollouts.
- * @throws UsageError if the disk refuses the recording, and the system's own error otherwise.
+ * Finds the places of all rollouts' lines in a run's folder.
+ * @throws UsageError if the recording cannot be read, and the system's own error for the other files.
  */
 export async function indexRecordedLines(
   dir: string,

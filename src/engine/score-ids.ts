@@ -87,7 +87,8 @@ export function isNeutral(temperature = 1): boolean {
 }
 
 /**
- * Throws if the server's scores ignore a temperature that its reported logprobs include.
+ * Refuses to score at a temperature with a server whose scores ignore it, unless its sampled logprobs ignore it, too:
+ * the two could not be compared.
  *
  * @throws UsageError
  */

@@ -26,7 +26,8 @@ export class Batch {
   readonly number: number;
   readonly request: BatchRequest;
   /**
-   * The name of the taker that gets the groups. `undefined` if readers of `/v1/groups` get them.
+   * The name of the `Taker` (another trainer's adapter) that gets the groups. `undefined` if readers of `/v1/groups` get
+   * them.
    */
   readonly taker: string | undefined;
   /** The time of acceptance, in milliseconds since the epoch. */

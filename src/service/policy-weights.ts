@@ -7,7 +7,7 @@ import type { ServiceEntry } from "./service-journal.ts";
 
 /** Changes the weights of an engine. */
 export interface WeightControl {
-  /** True if samples name the version that was loaded, so that a server without it is detected. */
+  /** True if samples name the version of the loaded weights, so that a server with other weights is detected. */
   readonly namesVersions?: boolean;
   /**
    * Finds a problem with weights before they are used. Returns `undefined` if none is known.

@@ -37,8 +37,8 @@ function isByteLevel(file: TokenizerFile): boolean {
 const normalizersOfBytes = [null, { type: "NFC" }, { type: "Sequence", normalizers: [] }];
 
 /**
- * True if the text is cut into the matches of patterns, or by GPT-2's pattern alone, and then into
- * bytes.
+ * True if the pre-tokenizer splits text only by regular expressions, its own or GPT-2's, and then
+ * turns each part into bytes.
  */
 function cutsIntoBytes(cutter: unknown): boolean {
   const { type, pretokenizers } = cutter as JsonObject;

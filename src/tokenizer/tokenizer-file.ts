@@ -24,7 +24,7 @@ export interface TokenizerFile {
   readonly vocabularySize: number;
   /** The document without its vocabulary and merges. */
   readonly outline: JsonObject;
-  /** The document itself. */
+  /** The bytes of the whole `tokenizer.json`. */
   readonly bytes: Buffer;
   /** The large parts of the model. */
   readonly model: {

@@ -25,7 +25,7 @@ export class TrajectoryRecorder {
   readonly #segments: OpenSegment[] = [];
   #turnCount = 0;
   #isFork = false;
-  /** Number of ids after the first prompts of closed segments. */
+  /** Number of ids in the closed segments, without the first prompt of each. */
   #closedLength = 0;
 
   /** Opens a segment with a new prompt: the first one, or a rewritten history. */
@@ -61,7 +61,7 @@ export class TrajectoryRecorder {
     return this.#open().ledger.knownRows;
   }
 
-  /** Number of ids in the episode after the first prompt of each segment, sampled or not. */
+  /** Number of ids in all segments, sampled or not, without the first prompt of each. */
   get responseLength(): number {
     const { ledger } = this.#open();
     return this.#closedLength + ledger.length - ledger.promptLength;

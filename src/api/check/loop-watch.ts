@@ -27,16 +27,17 @@ interface LoopWatchOptions {
 }
 
 /**
- * Ends code of the main thread that runs without end, such as `for (;;) {}`: no timer of the thread can. Another thread
- * waits for beats, and if they stay away it reads the code's place and ends it. What waits for the code never
- * settles, so each call must have a time limit, which then expires.
+ * Ends code of the main thread that runs without end, such as `for (;;) {}`, which no timer of that thread can do. The
+ * main thread sends beats. If none arrives for `limitMs`, another thread reads the place of the running code and ends
+ * it. Promises that wait for the code never settle, so each call must have a time limit, which then expires.
  */
 export class LoopWatch implements Disposable {
   /**
-   * The number of beats, the lengths of two texts, and the texts: the latest call, and the stack of the code that was
-   * ended.
+   * Memory of both threads: three counts (see `#counts`), then two texts, which are a description of the latest call and
+   * the stack of the code that was ended.
    */
   readonly #shared = new SharedArrayBuffer(countBytes + callBytes + stackBytes);
+  /** The number of beats, the length of the stack, and the length of the call's description. */
   readonly #counts = new Int32Array(this.#shared, 0, 3);
   readonly #timer: NodeJS.Timeout;
   readonly #thread: Worker;

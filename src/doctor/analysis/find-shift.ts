@@ -21,7 +21,10 @@ const leftPart = 0.5;
 /** Mean absolute difference in nats below which no shift is looked for. */
 const leastDifference = 0.002;
 
-/** Returns the sums of each shift over the pairs of trained tokens. */
+/**
+ * Returns one `PairSums` for each of `shifts`: its pairs are the engine's logprob of a trained token and the trainer's
+ * logprob at the shifted place.
+ */
 export function sumShifts({ mask, engine, trainer }: RowLists): readonly PairSums[] {
   return shifts.map((shift) => {
     const sums = new PairSums();

@@ -18,9 +18,9 @@ export interface TrainerRow {
   readonly routedExperts?: RouteTable | (() => Promise<RouteTable>);
 }
 
-/** Routes of a row's first tokens. */
+/** The routes of the first tokens of a training row: one table row for each token. */
 export interface RouteTable {
-  /** Number of tokens, from the row's first token on. */
+  /** Number of tokens that have routes. They are the training row's first ones. */
   readonly rows: number;
   readonly layerCount: number;
   /** Number of experts that a token is routed to in a layer. */

@@ -8,7 +8,7 @@ import {
   type PostedCompletion,
 } from "./post-completion.ts";
 
-/** The members of a message that are read. All others are kept as they are. */
+/** The members of a message that a `ChatTurn` has in another form or does not need. All others are kept as they are. */
 const readMembers: ReadonlySet<string> = new Set(["role", "content", "refusal", "tool_calls"]);
 
 /**
@@ -89,7 +89,7 @@ function readCalls(calls: unknown): readonly ChatToolCall[] {
   return calls.map(readCall);
 }
 
-/** The members of a call that are read. */
+/** The members of a call that a `ChatToolCall` has in another form or does not need. All others are kept as they are. */
 const readCallMembers: ReadonlySet<string> = new Set(["id", "type", "index", "function", "custom"]);
 
 /** Reads a call, also of a tool with free text, and with arguments that are not written as text. */
@@ -124,6 +124,7 @@ function readUsage(body: Fields): ChatTurnUsage | undefined {
   };
 }
 
+/** Returns the members that are not among `known`; `undefined` if there are none. */
 function otherMembers(fields: Fields, known: ReadonlySet<string>): OtherMembers | undefined {
   const others = Object.entries(fields).filter(
     ([name, value]) => !known.has(name) && value !== null && value !== undefined,

@@ -10,7 +10,10 @@ import { ReplyProblem } from "./reply-reading.ts";
 /** The bytes of a reply's columns. A column that the reply lacks is absent. */
 export type FoundColumns = Readonly<Partial<Record<ColumnName, Uint8Array>>>;
 
-/** Returns the most rows that a reply can have of a column with a row for each computed token, from `knownRows` on. */
+/**
+ * Returns the greatest number of rows that a reply can have in a column with one row for each computed token. The rows
+ * that the request knows already (`knownRows`) are not in the reply.
+ */
 export function mostRows({ inputIds, maxNewTokens, turn }: PieceRequest): number {
   return inputIds.length + maxNewTokens - 1 - (turn.columns?.knownRows ?? 0);
 }

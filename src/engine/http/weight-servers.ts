@@ -6,7 +6,7 @@ import { findWeightsProblem } from "./weights-folder.ts";
 
 /** Servers that load new weights. */
 export interface WeightServers {
-  /** Addresses of workers. A router does not forward these calls. */
+  /** Addresses of the inference servers themselves: a router in front of them does not forward calls about weights. */
   readonly urls: readonly string[];
   readonly apiKey?: string;
   /** Time for one server to load the weights, in milliseconds. Default half an hour. */

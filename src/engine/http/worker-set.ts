@@ -17,9 +17,9 @@ export interface Worker {
 export interface WorkerSet {
   readonly workers: readonly Worker[];
   /**
-   * Returns the session's worker: always the same one while it is up. While it is down, the next
-   * one in the session's own order, so that its sessions spread over all other workers. If all are
-   * down, the session's first.
+   * Returns the first worker that is up in the session's own order of workers, or the first of all
+   * if every worker is down. A session thus stays with one worker while that is up. The sessions of
+   * a worker that is down spread over all others.
    */
   pick(sessionId: string): Worker;
   /** Skips the worker for a while, twice as long with each consecutive failure. */

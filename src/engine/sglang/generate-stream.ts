@@ -12,7 +12,7 @@ import {
 import { STREAM_END, readStreamedError } from "../http/streamed-piece.ts";
 import { entriesOf, readEngineFailure, readSeenCount, readTokens } from "./generate-reply.ts";
 
-/** The lists with columns of sampled tokens. */
+/** The fields of `meta_info` that have one entry of a side column for each sampled token. */
 const columnLists = ["output_token_sampling_mask", "output_top_logprobs"] as const;
 
 /**

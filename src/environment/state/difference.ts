@@ -7,7 +7,7 @@ export interface StateDifference {
   readonly field: string;
   /** The wanted value, shortened if long; absent if none was wanted. */
   readonly wanted?: unknown;
-  /** The reached value, shortened if long; absent if the place does not exist. */
+  /** The value at the end of the episode, shortened if long; absent if the place does not exist. */
   readonly got?: unknown;
   /** The difference of two values that print alike, such as `int` and `float`. */
   readonly note?: string;

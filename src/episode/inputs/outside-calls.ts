@@ -6,7 +6,10 @@ import type { AnswerOrder } from "./answer-order.ts";
 import type { CallState } from "./call-state.ts";
 import type { InputSource, OutsideCall } from "./input-source.ts";
 
-/** The `outside` functions of an episode's world and user. Checks each call and passes it to the input source. */
+/**
+ * The `outside` functions of an episode's world and user. Checks each call and passes it to the `InputSource`, which
+ * makes it or answers it from the recording.
+ */
 export class OutsideCalls {
   readonly #source: InputSource;
   readonly #state: CallState;

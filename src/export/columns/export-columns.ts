@@ -24,7 +24,7 @@ export class ColumnAdder implements AsyncDisposable {
   readonly #places: ColumnPlaces;
   readonly #close: () => Promise<void>;
 
-  /** @param close - Closes the source. */
+  /** @param close - Closes the files that the columns are read from. */
   constructor(
     add: NonNullable<ColumnExport["add"]>,
     places: ColumnPlaces,
@@ -40,7 +40,7 @@ export class ColumnAdder implements AsyncDisposable {
     await this.#close();
   }
 
-  /** The facts about the columns that the rules for rows need. */
+  /** The columns of the run, for the exporters' checks of each row. */
   get surroundings(): Pick<ExportSurroundings, "columns"> {
     return { columns: this.#places.specs };
   }

@@ -1,4 +1,4 @@
-/** A tool of Messages that has no schema in the request, with the schema that the policy sees. */
+/** A tool that requests in Anthropic's Messages dialect name by a type alone, with the schema that the policy sees. */
 export interface TypedTool {
   readonly description: string;
   readonly parameters: object;

@@ -9,7 +9,7 @@ const maxTurnsOfLine = 32;
  * lines passes it on.
  */
 export class SampledTexts {
-  /** The newest turns with a line, oldest first. */
+  /** For each line, the turns whose texts have it: at most the newest `maxTurnsOfLine`, oldest first. */
   readonly #turns = new Map<string, number[]>();
   /** Number of characters in the lines of each turn's text. */
   readonly #lengths = new Map<number, number>();

@@ -17,7 +17,7 @@ export interface TurnEvidence {
   readonly index: number;
   /** Index of the turn that it continues. Absent for a root. */
   readonly parent?: number;
-  /** Index of the first turn of its tree. */
+  /** Index of its root: the turn that began its conversation. */
   readonly root: number;
   readonly link: ClientLink;
   /** Equal for requests that are equal. */

@@ -25,7 +25,7 @@ export interface ReplyToSample {
   readonly watch: CallWatch;
   /** Keeps the bytes of side columns. Default: in memory. */
   readonly columnStore?: ColumnStore | undefined;
-  /** Time limit of the engine in milliseconds. The time while the engine holds the call does not count. */
+  /** Time limit of the engine in milliseconds. The time for which it is paused, as for new weights, does not count. */
   readonly engineTimeoutMs: number;
 }
 

@@ -52,7 +52,7 @@ const answer = "wkxjqw";
 const call: ProbeCall = { id: "call00001", name: "find_parcel", arguments: { parcel_id: mark } };
 const secondCall: ProbeCall = { ...call, id: "call00002" };
 
-/** One assistant turn, and a message that can follow it. */
+/** A conversation up to an assistant turn, and a message that can follow it. Both are rendered to try out a template. */
 interface Probe {
   readonly turn: readonly PyDict[];
   readonly next: PyDict;

@@ -148,7 +148,7 @@ export class RunLock implements AsyncDisposable {
     return false;
   }
 
-  /** Writes a heartbeat. Called every few seconds. `confirm()` reports a failure. */
+  /** Writes a heartbeat. Called every few seconds. If writing fails, the next `confirm()` throws. */
   async renew(): Promise<void> {
     this.#renewing ??= this.#writeHeartbeat();
     await this.#renewing;

@@ -81,13 +81,13 @@ const finishedType = "episode-finished";
 /** The type of the event that names episodes which are played again. */
 export const droppedType = "episodes-dropped";
 
-/** A finished episode without an event. */
+/** A finished episode that has no event in `events.jsonl`, because a process crashed before it wrote the event. */
 export interface EpisodeWithoutEvent extends FinishedEpisode {
   /** The hash of its line (see `hashRow()`). */
   readonly hash: string;
 }
 
-/** Makes the event of an episode that has none, because of a crash. */
+/** Makes the missing event of a finished episode. */
 export function foundEvent(
   { rolloutId, outcome, stopReason, reward, failure, hash }: EpisodeWithoutEvent,
   atMs: number,

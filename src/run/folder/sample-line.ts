@@ -30,7 +30,7 @@ const headPattern = new RegExp(
   ),
 );
 
-/** Most ids end within this number of bytes. */
+/** The number of first bytes in which a line's rollout id is searched. Other lines are parsed completely. */
 const headLength = 4096;
 
 /**

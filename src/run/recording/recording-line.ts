@@ -71,7 +71,10 @@ export function describeOtherAttempt(
   );
 }
 
-/** Returns the reason for which an attempt's task is lost; `undefined` if it is not. */
+/**
+ * Returns a text for an attempt that cannot be replayed because its recording lacks the task that it played; `undefined`
+ * if the task is known.
+ */
 export function describeLostTask({ ownTask, split, taskIndex }: BeginLine): string | undefined {
   if (ownTask === undefined || ownTask.task !== undefined) return undefined;
   return (

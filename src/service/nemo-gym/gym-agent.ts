@@ -13,7 +13,7 @@ import type { RolloutService } from "../rollout-service.ts";
 import { ServiceError } from "../service-error.ts";
 import { readRunRequest, type RunRequest } from "./run-request.ts";
 
-/** The name of this contract's batches in the service's journal. */
+/** The `Taker` name of NeMo Gym's batches in the service's journal. */
 export const gymTaker = "nemo-gym";
 
 /** A call that waits for its rollout. */

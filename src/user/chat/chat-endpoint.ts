@@ -11,7 +11,7 @@ export interface ChatEndpoint extends ChatAddress {
 
 /** A source of chat completions. */
 export interface ChatSource {
-  /** The model's name in messages. */
+  /** The model's name for error messages and records. */
   readonly name: string;
   /**
    * Makes one call.

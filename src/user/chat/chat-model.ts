@@ -24,7 +24,7 @@ export type ChatFinishReason = "stop" | "length" | "content-filter" | "other";
 export interface ChatReply {
   /** Contains at least one character that is not white space. */
   readonly text: string;
-  /** Includes attempts with an unusable reply. 0 if the server reports no usage. */
+  /** Includes the tokens of earlier tries with an unusable reply. 0 if the server reports no usage. */
   readonly inputTokenCount: number;
   readonly outputTokenCount: number;
   /** In US dollars. Absent if no price is known. */
@@ -34,7 +34,7 @@ export interface ChatReply {
 
 /** A hosted or local model that answers in text, for users and judges. */
 export interface ChatModel {
-  /** The model's name in messages and records, such as `gpt-4o`. */
+  /** The model's name for error messages and records, such as `gpt-4o`. */
   readonly name: string;
   /**
    * Requests one reply.

@@ -71,7 +71,7 @@ export class ViewerApp {
   runs: Loaded<RunsPage> = { state: "loading" };
   readonly lists = new Map<string, Loaded<EpisodeList>>();
   tab: EpisodeTab = "tokens";
-  /** True if a narrow window shows the conversation, and false if it shows the tab. */
+  /** A narrow window has room for one part of an episode: the conversation if true, the chosen `tab` if false. */
   isConversation = true;
   /** The side columns that are open below the tokens. */
   readonly openColumns = new Set<ColumnName>();

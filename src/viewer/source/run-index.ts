@@ -24,8 +24,12 @@ import { LineFollower } from "./line-follower.ts";
 import { LiveRecordings } from "./live-recordings.ts";
 import { versionsOfLine } from "./versions-of-line.ts";
 
-/** Sums and reward details stand within so many bytes; longer beginnings are read again. */
+/**
+ * The number of bytes of an episode's line that are read first. They nearly always contain everything before the
+ * messages; otherwise the whole line is read.
+ */
 const episodeHeadLength = 64 * 1024;
+/** The number of bytes of a row's line that are read first. */
 const sampleHeadLength = 8 * 1024;
 
 /** Rows are looked through so many bytes at a time. */

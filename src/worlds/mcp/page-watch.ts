@@ -17,7 +17,7 @@ export class PageWatch {
     Object.assign(transport, { onmessage: (message: unknown) => this.#look(message) });
   }
 
-  /** Calls a function that requests a page. Returns the page. */
+  /** Calls `ask`, which makes the client request one page, and returns the page that arrives during the call. */
   async take(ask: () => Promise<void>): Promise<ToolPage> {
     this.#isWaiting = true;
     this.#page = undefined;

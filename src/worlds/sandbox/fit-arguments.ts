@@ -50,7 +50,7 @@ function isTooLong(text: string): boolean {
   return text.length * 3 > longestBytes && Buffer.byteLength(text) > longestBytes;
 }
 
-/** Splits a text into pieces without splitting a surrogate pair. */
+/** Splits a text into pieces of at most `pieceLength`, and never within a surrogate pair. */
 function cut(text: string): readonly string[] {
   const pieces: string[] = [];
   for (let start = 0; start < text.length;) {

@@ -10,7 +10,7 @@ interface ValuePlace {
   readonly key: string | number;
 }
 
-/** A mismatch of a value. */
+/** One place at which a value does not fit its schema. */
 export interface Mismatch {
   /** Keys and indexes from the root; empty for the complete value. */
   readonly path: readonly (string | number)[];

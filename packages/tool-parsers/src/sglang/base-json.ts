@@ -68,7 +68,7 @@ function baseToolIndex(name: string, context: ParseContext): number {
   return hidden ? -1 : (context.toolPositions.get(name) ?? -1);
 }
 
-/** True if calls to unknown tools are reported, which SGLang can do since November 2025. */
+/** True if SGLang returns calls to unknown tools: it is set to do so, and the release can (0.5.6, November 2025). */
 export function forwardsUnknown(context: ParseContext): boolean {
   return context.forwardUnknownTools && isSince(sglangVersion(context), "0.5.6");
 }

@@ -13,14 +13,14 @@ export interface LinearAddress {
   readonly outputSize: number;
 }
 
-/** The weights of a feed-forward layer, or of one expert. */
+/** The addresses of the weights of a feed-forward layer, or of one expert. */
 export interface FeedForwardAddresses {
   /** The weights of `gate_proj` and `up_proj`, one after the other. */
   readonly gate: LinearAddress;
   readonly output: LinearAddress;
 }
 
-/** The weights of a layer with experts. */
+/** The addresses of the weights of a layer with experts. */
 export interface ExpertAddresses {
   /** One output for each expert. */
   readonly router: LinearAddress;

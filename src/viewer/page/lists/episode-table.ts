@@ -156,7 +156,7 @@ const margin = 40;
 
 const componentWidth = 70;
 
-/** Returns the least width of a column, in pixels. */
+/** Returns the first number of pixels in a column's CSS width: the least width that it allows. */
 function leastWidth(width: string): number {
   return Number(/\d+/.exec(width)?.[0]);
 }

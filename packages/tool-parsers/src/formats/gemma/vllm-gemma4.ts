@@ -11,8 +11,9 @@ const thought = "thought\n";
 
 /** The differences between the releases. */
 interface GemmaFormat {
-  /** The literals before a name, and those after it. */
+  /** The literals before a tool's name. */
   readonly openers: readonly string[];
+  /** The literals after a tool's name. */
   readonly braces: readonly string[];
   /** True if `<tool_call|>` ends a call that has no arguments. */
   readonly endsNames: boolean;

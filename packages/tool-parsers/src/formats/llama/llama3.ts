@@ -174,7 +174,7 @@ function findBlocks(text: string): Block[] {
   return [...blocks, ...readGap(text, position, text.length)];
 }
 
-/** Reads the text between two objects: empty, a separator, or an object that cannot be read. */
+/** Returns a block for the object that cannot be read in the text before, between or after objects, if there is one. */
 function readGap(text: string, start: number, end: number): Block[] {
   const gap = text.slice(start, end);
   const opens = gap.indexOf("{");

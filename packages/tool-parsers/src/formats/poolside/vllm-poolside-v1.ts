@@ -27,6 +27,7 @@ function extract(text: string, context: ParseContext): VllmExtraction | undefine
   return { content: pythonStrip(before) === "" ? "" : before, calls };
 }
 
+/** Reads a call as vLLM 0.24 does: the name is a line of its own. */
 function readOldCall(inner: string, context: ParseContext): VllmCall[] {
   const lineEnd = inner.indexOf("\n");
   if (lineEnd === -1) return [];
@@ -41,8 +42,8 @@ function readOldCall(inner: string, context: ParseContext): VllmCall[] {
 }
 
 /**
- * Reads a call as since 0.33: arguments may follow the name immediately, and text keeps its white
- * space.
+ * Reads a call as vLLM 0.33 and later do: arguments may follow the name immediately, and text keeps
+ * its white space.
  */
 function readCall(inner: string, context: ParseContext): VllmCall[] {
   const starts = [0, ...indexesOf(inner, open).map((start) => start + open.length)];

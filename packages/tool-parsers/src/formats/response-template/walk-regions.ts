@@ -5,12 +5,13 @@ import type { TemplateField } from "./response-template.ts";
 /** A part of the text that belongs to one field. */
 export interface Region {
   readonly field: TemplateField;
-  /** The start of the opening, or of the body if there is no opening. */
+  /** The start of the opening marker, or of the body if there is no opening. */
   readonly start: number;
   readonly bodyStart: number;
   readonly body: string;
-  /** The start and the end of the closing; the end of the text for a region that is cut off. */
+  /** The start of the closing marker. The end of the text if the region is cut off. */
   readonly closeStart: number;
+  /** The end of the closing marker. The end of the text if the region is cut off. */
   readonly end: number;
   readonly captures: ReadonlyMap<string, string>;
 }

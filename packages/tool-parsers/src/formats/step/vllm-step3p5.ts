@@ -51,8 +51,9 @@ class Step3p5Walk {
   readonly #lineBreak: Finder;
   readonly #functionClose: Finder;
   readonly #parameterClose: Finder;
-  /** The kept parts of the open value; `undefined` if the value is not kept. */
+  /** The pieces so far of a parameter's value that is parsed at its end; `undefined` for other values. */
   #kept: string[] | undefined;
+  /** The name of that parameter. */
   #keptName: string | undefined;
 
   constructor(text: string, context: ParseContext) {

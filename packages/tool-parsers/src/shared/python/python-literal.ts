@@ -7,7 +7,7 @@ import {
 } from "../../../../python-values/src/index.ts";
 import { parseExpression, type DictEntry, type Expression } from "../python-source/expression.ts";
 
-/** The value of a literal. */
+/** The value of a Python literal, as Python itself would compute it. */
 export interface PythonLiteral {
   /** The value. Tuples are lists, and keys of dictionaries are as `json.dumps()` writes them. */
   readonly value: PyValue;
