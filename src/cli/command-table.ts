@@ -7,7 +7,7 @@ type CommandGroup =
   | "Look at runs:"
   | "Train:"
   | "Environments and servers:"
-  | "Take models apart:";
+  | "Inspect models:";
 
 /** A command as the list of commands shows it. */
 interface CommandEntry {
@@ -241,31 +241,31 @@ export const commandTable: readonly CommandEntry[] = [
   {
     name: "parse",
     summary: "read tool calls from sampled text",
-    group: "Take models apart:",
+    group: "Inspect models:",
     load: async () => (await import("./commands/model/parse.ts")).defineParse,
   },
   {
     name: "reason",
     summary: "split sampled text into reasoning and the rest",
-    group: "Take models apart:",
+    group: "Inspect models:",
     load: async () => (await import("./commands/model/reason.ts")).defineReason,
   },
   {
     name: "render",
     summary: "render conversations with a chat template",
-    group: "Take models apart:",
+    group: "Inspect models:",
     load: async () => (await import("./commands/model/render.ts")).defineRender,
   },
   {
     name: "delta",
     summary: "print the ids that observations add to the ledger after a turn",
-    group: "Take models apart:",
+    group: "Inspect models:",
     load: async () => (await import("./commands/model/delta.ts")).defineDelta,
   },
   {
     name: "template",
     summary: "measure a chat template: the capability card",
-    group: "Take models apart:",
+    group: "Inspect models:",
     load: async () => (await import("./commands/model/template.ts")).defineTemplate,
   },
 ];

@@ -58,7 +58,7 @@ async function createProgram(args: readonly string[]): Promise<Command> {
 
 /** The first calls for new users, in order. */
 const firstCalls = [
-  "turnwright demo                        the whole way, on this machine alone",
+  "turnwright demo                        a complete run on this machine, without a GPU",
   "turnwright init my-environment         a project of your own",
   "turnwright rollout --help              every setting of a run",
 ];

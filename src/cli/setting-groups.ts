@@ -31,7 +31,7 @@ const headings: readonly (readonly [heading: string, names: readonly string[]])[
   [mostUsedHeading, mostUsed],
   ["Model:", namesOf(rendererSettings)],
   ["Engine:", namesOf(engineSettings)],
-  ["Environment:", ["data", "split", "seed"]],
+  ["Environment:", ["env-args", "python", "env-processes", "data", "split", "seed"]],
   ["User:", namesOf(userSettings)],
   ["Sampling:", namesOf([...samplingSettings, ...columnSettings])],
   ["Groups:", [...namesOf(scopeSettings), "attempts", "retry-failed"]],

@@ -48,8 +48,8 @@ export function defineVerify(command: Command): void {
   command
     .description(
       "Checks samples.jsonl files: trained ids are the sampled ids, the mask follows from the turns, " +
-        "logprobs and policy versions are aligned, each turn's request was the ledger, nothing is " +
-        "trained twice, and outcome, stop reason, reward and failure go together.\n\n" +
+        "logprobs and policy versions are aligned, each turn's request had exactly the ids before it, nothing " +
+        "is trained twice, and outcome, stop reason, reward and failure go together.\n\n" +
         "Of a run's folder it checks every file against the others as well: the samples against their " +
         "episodes (turns, counts, reward, the hash of each row), the episodes against the plan in " +
         "run.json and against their events, slime's rows against the samples, the lines of " +

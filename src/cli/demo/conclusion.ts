@@ -24,7 +24,7 @@ export async function verdictOn(out: string): Promise<string> {
   if (violations.length === 0) {
     return (
       `verified   all ${samples} samples: the trained ids are the ids that were sampled, and each\n` +
-      "             request was the ledger"
+      "             request had exactly the ids recorded before it"
     );
   }
   process.exitCode = 1;

@@ -48,7 +48,7 @@ export const rendererSettings = [
   {
     name: "delta-base",
     kind: { type: "choice", choices: ["measured", "full"] },
-    help: "history that a turn's continuation is rendered on: as much as suffices, or all",
+    help: "history that is rendered to add observations: as little as the template needs, or all",
     default: "measured",
   },
   {
