@@ -1,4 +1,4 @@
-/** A tool that requests in Anthropic's Messages dialect name by a type alone, with the schema that the policy sees. */
+/** A tool that clients of Anthropic's Messages send by its type, without a schema. The policy sees `parameters`. */
 export interface TypedTool {
   readonly description: string;
   readonly parameters: object;

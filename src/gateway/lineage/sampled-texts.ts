@@ -60,7 +60,7 @@ export interface PassedText {
   readonly digest: string;
 }
 
-/** The texts that turns passed to tools. A conversation that starts with one was started by a call. */
+/** The texts that turns passed to tools. A conversation that starts with such a text was started by the tool call. */
 export class PassedTexts {
   /** The texts by the key of their first line. Later turns follow earlier ones. */
   readonly #texts = new Map<string, PassedText[]>();

@@ -20,9 +20,9 @@ export interface TurnEvidence {
   /** Index of its root: the turn that began its conversation. */
   readonly root: number;
   readonly link: ClientLink;
-  /** Equal for requests that are equal. */
+  /** A key of the request: equal requests have equal keys. */
   readonly request: string;
-  /** Equal for roots with equal tools and an equal system message. Absent for other turns. */
+  /** A key of a root's tools and system message: equal ones have equal keys. Absent for other turns. */
   readonly setting?: string;
   /** The request's last message. Absent if it is short. */
   readonly order?: string;
@@ -32,9 +32,9 @@ export interface TurnEvidence {
   readonly isTitle: boolean;
   /** Earlier turns without calls whose texts the messages pass on, oldest first. */
   readonly quoted: readonly number[];
-  /** A summary of another conversation that a root has as an assistant turn. */
+  /** For a root with a summary of another conversation as an assistant turn: the turn that sampled the summary. */
   readonly lifted?: number;
-  /** The last earlier turn that a root has as an assistant turn. */
+  /** For a root: the last earlier turn that it has as an assistant turn. */
   readonly repeated?: number;
   /** The turn that passed the user's message to a tool. */
   readonly calledBy?: number;
@@ -42,7 +42,7 @@ export interface TurnEvidence {
   readonly isAnswer: boolean;
 }
 
-/** Shorter orders, such as "go on", do not identify a request for a summary. */
+/** Minimum length of `order`. Shorter messages, such as "go on", do not identify a request for a summary. */
 const minOrderLength = 40;
 
 /**
@@ -54,10 +54,10 @@ const minPromptLength = 40;
 /** Maximum number of characters of a request that are searched for texts. It bounds the time. */
 const maxSearchedLength = 131_072;
 
-/** Shorter texts, such as "Done.", do not identify a turn. */
+/** Minimum length of a text that identifies a turn. Texts such as "Done." do not. */
 const minTextLength = 12;
 
-/** opencode's request for a title. It has no header for it. */
+/** Matches opencode's request for a title, which no header marks. */
 const titleOrder = /^You are a title generator\b/;
 
 /**

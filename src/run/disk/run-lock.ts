@@ -96,7 +96,7 @@ export class RunLock implements AsyncDisposable {
   }
 
   /**
-   * Returns if this process surely has the lock. Asks the disk each time, because the process may have stood still. If
+   * Returns only if this process surely has the lock. Asks the disk each time, because the process may have stood still. If
    * the disk does not answer, the age of the last heartbeat decides.
    *
    * @throws UsageError if another process took over, the folder is gone, or the lock was released.

@@ -32,10 +32,10 @@ const episodeHeadLength = 64 * 1024;
 /** The number of bytes of a row's line that are read first. */
 const sampleHeadLength = 8 * 1024;
 
-/** Rows are looked through so many bytes at a time. */
+/** The number of bytes of rows that are read at once to find their policy versions. */
 const batchLength = 4 * 1024 * 1024;
 
-/** A writer on another machine that gave no sign of life for so long is gone, in milliseconds. */
+/** The time without a sign of life after which a writer on another machine counts as dead, in milliseconds. */
 const leaseMs = 120_000;
 
 /** The files to read: all, or only the episodes, without training rows and recordings. */
@@ -246,7 +246,7 @@ export class RunIndex {
     return found;
   }
 
-  /** Which versions of the policy sampled each episode, as far as that was read. */
+  /** Returns the versions of the policy that sampled each episode, as far as the rows were read. */
   async versions(): Promise<EpisodeVersions> {
     for (let rows = this.#nextUnversioned(); rows.length > 0; rows = this.#nextUnversioned()) {
       const [{ range: first }, { range: last }] = [rows[0]!, rows.at(-1)!];
@@ -264,7 +264,7 @@ export class RunIndex {
     return Object.fromEntries([...this.#versions].map(([id, versions]) => [id, [...versions]]));
   }
 
-  /** The next rows to look through, which lie together: one, or as many as are read at once. */
+  /** Returns the next rows to search for versions, in the order of the file: at least one, up to `batchLength`. */
   #nextUnversioned(): readonly { readonly rolloutId: string; readonly range: LineRange }[] {
     const start = this.#versionsQueue[0]?.range.start ?? 0;
     const beyond = this.#versionsQueue.findIndex(({ range }) => range.end > start + batchLength);

@@ -110,7 +110,7 @@ export function surelyFits(schema: PyValue, check: SchemaCheck): boolean | undef
   return fits && run.passedOverCount > before ? undefined : fits;
 }
 
-/** The check of a member or an item of the value. */
+/** Returns the check of a member or an item of the value. */
 export function partAt(check: SchemaCheck, key: string | number, value: PyValue): SchemaCheck {
   const { run, place, mismatches } = check;
   return { run, value, place: { parent: place, key }, mismatches, evaluated: undefined };
