@@ -74,7 +74,7 @@ export interface CallPolicy {
   readonly repair?: readonly RepairableStatus[];
 }
 
-/** The decision about one attempt. */
+/** The decision about one attempt to call a tool. */
 type CallDecision =
   | {
       readonly type: "perform";

@@ -60,11 +60,11 @@ export interface Diagnosis {
   /** Remarks that are no findings. */
   readonly notes: readonly string[];
   readonly counts: {
-    /** Rows of both sides. */
+    /** Number of rows that both the run and the trainer's file have. */
     readonly rowCount: number;
-    /** Trained tokens of both sides with values. */
+    /** Number of trained tokens in these rows with a logprob on both sides. */
     readonly tokenCount: number;
-    /** Trained tokens in rows of both sides. */
+    /** Number of trained tokens in these rows. */
     readonly trainedTokenCount: number;
   };
   /** Problems of the input, by kind. */

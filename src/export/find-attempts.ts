@@ -16,7 +16,7 @@ export interface OpenPlan {
 /** A run's attempts by group, and the number of attempts in a complete group. */
 interface FoundAttempts {
   readonly attempts: readonly SlimeAttempt[];
-  /** Absent if the run did not record it. */
+  /** The number of attempts in a complete group. Absent if the run did not record it. */
   readonly size?: number;
 }
 

@@ -76,7 +76,7 @@ export class BatchStories {
     return await looked;
   }
 
-  /** Indexes the lines written since the last index, if a name is unknown. */
+  /** Reads the lines that were written since the last call, if the place of one of the rollouts is unknown. */
   async #look(rolloutIds: readonly string[]): Promise<void> {
     if (rolloutIds.every((rolloutId) => this.#places.has(rolloutId))) return;
     try {

@@ -21,7 +21,7 @@ export async function loadModuleEnvironment(file: string): Promise<Environment> 
   return environment;
 }
 
-/** The environments that modules created last. Some of them have a user. */
+/** The environment that each loaded module created last, by the module's exports. It may have a user. */
 const loaded = new WeakMap<object, Environment & { readonly user?: User }>();
 
 async function readEnvironment(file: string, exported: Exports): Promise<Environment> {

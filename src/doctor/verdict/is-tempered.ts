@@ -1,13 +1,13 @@
 import type { TemperatureFit } from "../analysis/fit-temperature.ts";
 import type { RunFacts } from "./evidence.ts";
 
-/** A factor nearer to 1 than this is none. */
+/** A factor that is nearer to 1 than this (in its logarithm) is not named. */
 const leastChange = 0.05;
 
-/** Demands on a factor that nothing else points to. Weights that merely differ leave the sides less alike. */
+/** The least values for a factor that the run's temperature does not explain. Other weights alone do not reach them. */
 const demands = { explained: 0.6, correlation: 0.95 };
 
-/** Demands on the factor that the run's temperature gives. */
+/** The least values for a factor that the run's temperature explains. */
 const expectedDemands = { explained: 0.3, correlation: 0.85 };
 
 /** The largest distance from the factor that the run's temperature gives. */

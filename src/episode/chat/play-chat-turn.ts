@@ -88,7 +88,7 @@ function describeTurn(
   };
 }
 
-/** Has the agent read a turn. An agent that shows no tools reads the text. */
+/** Lets the agent read a turn. An agent without `readMessage()` reads its text. */
 async function readTurn(play: Play, turn: ChatTurn, turnIndex: number): Promise<Reading> {
   const { agent } = play.setup;
   const { content, finish, toolCalls, reasoning = "" } = turn;

@@ -11,7 +11,7 @@ export interface History {
   readonly endsInText?: true;
   /** Tools that items of the conversation add, in order, by their exact text. */
   readonly addedTools?: ReadonlyMap<string, AddedTool>;
-  /** The path of the member by which the last item prefills the policy's turn. */
+  /** Present if the last item begins the policy's turn (a prefill): the path of the member that says so. */
   readonly prefill?: string;
 }
 

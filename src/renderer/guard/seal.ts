@@ -24,7 +24,7 @@ export interface Seal {
 /** A piece of rendered text. */
 export interface SealedPiece {
   readonly text: string;
-  /** True if it must be encoded without added tokens. */
+  /** True for untrusted text, which must be encoded without added tokens: control tokens in it stay text. */
   readonly plain: boolean;
 }
 

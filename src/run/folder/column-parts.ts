@@ -35,7 +35,10 @@ function* idParts({ ids }: SegmentColumns, limit: number): Generator<JsonPart> {
   yield "]";
 }
 
-/** Yields a list with one item for each id that was not sampled, and own parts for each sampled stretch. */
+/**
+ * Yields the JSON of a list with an item for each id: `unsampled` for an id that was not sampled, and the items of
+ * `sampledParts` for each stretch of sampled ids.
+ */
 function* listParts(
   { ids, sampled }: SegmentColumns,
   limit: number,

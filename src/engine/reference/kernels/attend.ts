@@ -23,7 +23,7 @@ export const BLOCK_SCORE_BYTES = BLOCK_POSITIONS * 4;
 /** Number of queries that read the cached keys together. Their scores stay in the core's cache. */
 const TILE_QUERIES = 32;
 
-/** Returns the number of tokens that read the cached keys together. */
+/** Returns the number of tokens in a tile. Each token has `groupSize` queries, and a tile `TILE_QUERIES` at most. */
 export function tileRowCount({ groupSize }: Pick<KernelShape, "groupSize">): number {
   return Math.max(1, Math.floor(TILE_QUERIES / groupSize));
 }

@@ -126,7 +126,7 @@ function eachTile(
   );
 }
 
-/** Returns the code for `rows` rows and some vectors of a panel, given by their offsets. */
+/** Returns the code that computes a tile of the product: `rows` rows, and the vectors of a panel at some offsets. */
 function tile(
   scope: FunctionScope,
   p: MultiplyParameters,

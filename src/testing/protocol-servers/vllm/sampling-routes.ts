@@ -23,7 +23,7 @@ export interface SamplingContext
   extends ReplyContext, DecodingContext, ServerCore<VllmSequenceRequest> {
   readonly contextLength: number;
   readonly detokenize: (ids: readonly number[]) => string;
-  /** The names of unfinished sequences, by the name that aborts them. */
+  /** The names (`rid`) of unfinished sequences, by the id of their request, with which a client aborts them. */
   readonly liveNames: Map<string, Set<string>>;
 }
 

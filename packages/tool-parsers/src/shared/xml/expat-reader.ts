@@ -41,7 +41,7 @@ export class ExpatReader {
   #isInCdata = false;
   /** The text that cannot be read before more text follows. */
   #held = "";
-  /** The earlier length of the held text. It is read again when it has doubled. */
+  /** The length of the held text when it was last tried. It is tried again when it is twice as long. */
   #heldBefore = 0;
   #collected: string[] = [];
   #collectedBytes = 0;
