@@ -43,7 +43,7 @@ export class TokenNotifier {
     };
   }
 
-  /** Stops reporting to the caller, and ends its wait if it was held. */
+  /** Stops reporting to the caller. If the call was last reported as held, reports that it is not any more. */
   mute(): void {
     if (this.#isMuted) return;
     this.#isMuted = true;

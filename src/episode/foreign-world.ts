@@ -23,7 +23,7 @@ export interface WorldTerms {
   readonly onCompared?: (compared: ComparedMembers) => void;
 }
 
-/** Uses of an opened world. */
+/** The functions that `openForeignWorld()` calls with a world. */
 interface Opening {
   /** Reads the world. Its errors count as the environment's. */
   readonly read?: (world: World) => void;

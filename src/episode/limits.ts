@@ -15,7 +15,7 @@ export interface EpisodeLimits {
    * the party that gave it.
    */
   readonly maxContextTokens: number;
-  /** Number of turns with malformed calls only. Default 10. */
+  /** Number of turns with malformed calls only, after which the episode ends. Default 10. */
   readonly maxFormatErrors: number;
   /**
    * Time limit of the episode, in milliseconds. Default 30 minutes. After it, the policy gets no more requests, and

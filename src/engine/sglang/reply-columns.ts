@@ -157,7 +157,7 @@ function narrow(bytes: Uint8Array, to: Uint8Array, shape: ExpertShape): number {
   return wide.length * width;
 }
 
-/** Writes numbers as bytes, four at a time, which halves the time. Returns the bits of all numbers together. */
+/** Writes numbers as bytes, four at a time, which halves the time. Returns the bitwise OR of all numbers. */
 function writeBytes(wide: Int32Array, to: Uint8Array): number {
   const fours = wide.length >> 2;
   const packed = new Uint32Array(to.buffer, to.byteOffset, fours);
@@ -177,7 +177,7 @@ function writeBytes(wide: Int32Array, to: Uint8Array): number {
   return bits;
 }
 
-/** Writes numbers as pairs of bytes, the low one first. Returns the bits of all numbers together. */
+/** Writes numbers as pairs of bytes, the low one first. Returns the bitwise OR of all numbers. */
 function writePairs(wide: Int32Array, to: Uint8Array): number {
   let bits = 0;
   for (let place = 0; place < wide.length; place++) {

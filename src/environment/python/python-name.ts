@@ -8,7 +8,7 @@ export const pythonLibraries = [
   "skyrl-gym",
 ] as const;
 
-/** The distributions to install, where they differ from the library's name. */
+/** The names under which `pip` installs libraries, where they differ from the library's own name. */
 const distributions: Readonly<Record<string, string>> = {
   gem: "gem-llm",
   gymnasium: "gymnasium[toy-text]",

@@ -13,7 +13,7 @@ export interface CopyOnWriteTableOptions<Frozen, Owned extends Frozen> {
  */
 export class CopyOnWriteTable<Frozen, Owned extends Frozen = Frozen> {
   readonly #options: CopyOnWriteTableOptions<Frozen, Owned>;
-  /** Own records by id; `null` for a deleted record. `undefined` until the first write. */
+  /** The episode's own records by id; `null` for a deleted record. `undefined` until the first write. */
   #changes: Map<string, Owned | null> | undefined;
 
   constructor(options: CopyOnWriteTableOptions<Frozen, Owned>) {

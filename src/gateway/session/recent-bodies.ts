@@ -195,7 +195,7 @@ function historyAt({ messages }: RecentBody, { messageCount, history }: Cut): Hi
   return { ...history, messages: isWhole ? messages : messages.slice(0, messageCount) };
 }
 
-/** Reads items. Returns the history before the last few items, and after each of these. */
+/** Reads items. Returns the history before the last `keptCuts` items, and the one after each of these. */
 function readSteps(
   items: readonly unknown[],
   { dialect, recollection }: ReadOptions,

@@ -29,7 +29,7 @@ export class TakenColumns implements AsyncDisposable {
   readonly #open = new Map<string, Set<string>>();
   /** The number of the last file of each writer. It still grows. */
   readonly #last = new Map<string, number>();
-  /** The end of the last part that was noted of each file: an index may be read again. */
+  /** The end of each file's last known part. Parts before it are ignored, because an index may be read twice. */
   readonly #ends = new Map<string, number>();
 
   /** @param dir - The shared folder with the run's side columns. */

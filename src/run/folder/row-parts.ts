@@ -76,7 +76,7 @@ function endOfNames(list: readonly unknown[], start: number, most: number): numb
   return end;
 }
 
-/** The number of zeros from which on their text is made once and repeated. */
+/** The least number of zeros in a row that are written as one repeated text. */
 const shortestRun = 16;
 
 /** The maximum number of fractions in a part. Their text takes longer to make than that of other items. */

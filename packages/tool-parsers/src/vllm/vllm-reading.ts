@@ -23,7 +23,7 @@ interface VllmParser {
    * A literal without which the parser leaves the text as it is. Needed unless `release` is given.
    */
   readonly marker?: string;
-  /** True if the parser strips the text before the first call. Default false. */
+  /** True if the parser removes white space around the text before the first call. Default false. */
   readonly strips?: boolean;
   /** The text that a stream may release before its end. Default: everything before the marker. */
   readonly release?: ReleaseRule;

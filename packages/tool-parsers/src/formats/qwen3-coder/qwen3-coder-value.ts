@@ -27,13 +27,13 @@ import { sglangVersion } from "../../sglang/sglang-version.ts";
 export const textTypes: ReadonlySet<string> = new Set(
   "string str text varchar char enum".split(" "),
 );
-/** Prefixes of the names of integer types. */
+/** Matches the names of types that are read as integers. */
 export const intPattern = /^(?:int|uint|long|short|unsigned)/;
-/** Prefixes of the names of number types. */
+/** Matches the names of types that are read as floats. */
 export const floatPattern = /^(?:num|float)/;
 /** Names of boolean types. */
 export const booleanTypes: ReadonlySet<string> = new Set(["boolean", "bool", "binary"]);
-/** Names of types that are read as JSON first. */
+/** Matches the names of types that are read as JSON first. */
 export const jsonTypePattern = /^(?:(?:object|array|arr)$|dict|list)/;
 
 /**
