@@ -10,8 +10,11 @@ import {
 
 /** The members of a message that are read. All others are kept as they are. */
 const readMembers: ReadonlySet<string> = new Set([
-  ...["role", "content", "refusal"],
-  ...["tool_calls", "function_call"],
+  "role",
+  "content",
+  "refusal",
+  "tool_calls",
+  "function_call",
 ]);
 
 /**
