@@ -109,6 +109,7 @@ export async function assembleRenderer(parts: RendererParts): Promise<Renderer> 
       if (isTurnOver()) await takeTurn();
       const ids = await encodePrompt(sealedText, sealed.seal);
       if (addGenerationPrompt) requirePrinted(ids, source);
+      if (isTurnOver()) await takeTurn();
       const conversation = { messages: shaped, tools: definitions, addGenerationPrompt };
       requireMessages(text, { template: bound, conversation, source });
       return { ids, text };
