@@ -112,6 +112,20 @@ describe("decodeBody() and openPushDecoder()", () => {
     },
   );
 
+  test.each([...Object.entries(encoders), ["deflate", zlib.deflateRawSync] as const])(
+    "lose no bytes that follow the end of %s",
+    async (name, encode) => {
+      const wrong = Buffer.concat([encode(Buffer.from("{}")), Buffer.from("and more")]);
+      for (const pieceSize of [1e7, 10, 1]) {
+        await expect(decode(wrong, name, { pieceSize })).rejects.toMatchObject({ kind: "broken" });
+        await expect(push(wrong, name, pieceSize)).rejects.toMatchObject({ kind: "broken" });
+      }
+      const two = Buffer.concat([encode(plain), encode(Buffer.from("{}"))]);
+      const read = await decode(two, name).catch((error: ContentCodingError) => error.kind);
+      expect([`${text}{}`, "broken"]).toContain(read);
+    },
+  );
+
   test("stop a body that expands beyond the limit, in its last layer or in one between", async () => {
     // Longer than the read-ahead of any Node release.
     const member = zlib.gzipSync(Buffer.alloc(2 ** 20));

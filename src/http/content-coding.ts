@@ -31,9 +31,12 @@ type Layer = Transform | ((source: AsyncIterable<Uint8Array>) => AsyncIterable<U
 
 type CreateDecoder = () => Layer;
 
+/** A decoder of `node:zlib`. */
+type Decoder = Transform & { readonly bytesWritten: number };
+
 /** zstd came with Node 22.15, and our type definitions are older. */
 const { createZstdDecompress } = zlib as {
-  readonly createZstdDecompress?: (options: object) => Transform;
+  readonly createZstdDecompress?: (options: object) => Decoder;
 };
 const { ZSTD_d_windowLogMax: windowLogMax } = zlib.constants as {
   readonly ZSTD_d_windowLogMax?: number;
@@ -43,13 +46,14 @@ const decoders: ReadonlyMap<ContentCoding, CreateDecoder> = new Map<ContentCodin
   ["gzip", () => zlib.createGunzip()],
   ["x-gzip", () => zlib.createGunzip()],
   ["deflate", () => inflate],
-  ["br", () => zlib.createBrotliDecompress()],
+  ["br", () => decodeWith(() => zlib.createBrotliDecompress())],
   ...(createZstdDecompress === undefined || windowLogMax === undefined
     ? []
     : [
         [
           "zstd",
-          () => createZstdDecompress({ params: { [windowLogMax]: zstdWindowLog } }),
+          () =>
+            decodeWith(() => createZstdDecompress({ params: { [windowLogMax]: zstdWindowLog } })),
         ] as const,
       ]),
 ]);
@@ -207,6 +211,30 @@ function toCodingError(error: unknown, codings: readonly ContentCoding[]): Conte
   return new ContentCodingError("broken", message, { cause: error });
 }
 
+/**
+ * Decodes with a decoder that passes over bytes after the end of the coded body, and refuses such bytes: they may be
+ * a part of the body. `gunzip` reads or refuses them itself.
+ */
+function decodeWith(
+  create: () => Decoder,
+): (source: AsyncIterable<Uint8Array>) => AsyncGenerator<Uint8Array> {
+  return async function* decode(source) {
+    const decoder = create();
+    let givenBytes = 0;
+    async function* counted(): AsyncGenerator<Uint8Array> {
+      for await (const piece of source) {
+        givenBytes += piece.byteLength;
+        yield piece;
+      }
+    }
+    yield* pipeline(Readable.from(counted()), decoder, () => {}) as AsyncIterable<Uint8Array>;
+    const { bytesWritten: readBytes } = decoder;
+    if (readBytes < givenBytes) {
+      throw new Error(`it ends after ${readBytes} bytes, and ${givenBytes - readBytes} follow`);
+    }
+  };
+}
+
 /** Decodes `deflate`. It should have zlib's header, but some senders omit it. */
 async function* inflate(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const pieces = source[Symbol.asyncIterator]();
@@ -214,10 +242,9 @@ async function* inflate(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8
   while (first.done !== true && first.value.byteLength === 0) first = await pieces.next();
   const start = first.done === true ? new Uint8Array() : first.value;
   const isZlib = ((start[0] ?? 0) & 0x0f) === 0x08;
-  const inner = isZlib ? zlib.createInflate() : zlib.createInflateRaw();
   async function* all(): AsyncGenerator<Uint8Array> {
     yield start;
     yield* { [Symbol.asyncIterator]: () => pieces };
   }
-  yield* pipeline(Readable.from(all()), inner, () => {}) as AsyncIterable<Uint8Array>;
+  yield* decodeWith(isZlib ? () => zlib.createInflate() : () => zlib.createInflateRaw())(all());
 }

@@ -5,7 +5,7 @@ import type { ParserSettings } from "../../packages/tool-parsers/src/choose-pars
 import type { PyDict, PyValue } from "../../packages/python-values/src/value.ts";
 import type { TokenCodec } from "../tokenizer/codec.ts";
 import { isWhiteSpaceToken } from "../tokenizer/white-space-token.ts";
-import { bindFor, type BoundTemplate } from "./bound-template.ts";
+import { bindFor, type BoundTemplate, type TemplateConversation } from "./bound-template.ts";
 import { buildCard, namesOfChoices } from "./capability/build-card.ts";
 import type { HistoryPolicy, TemplateProfile } from "./capability/classify-template.ts";
 import { classifyTemplate } from "./capability/classify-template.ts";
@@ -15,7 +15,8 @@ import { createDeltaEncoder } from "./delta/encode-delta.ts";
 import { countRewrites } from "./capability/history-edits.ts";
 import { literalPattern } from "./guard/literal-pattern.ts";
 import { missingTool } from "./capability/missing-tool.ts";
-import { toTemplateMessage, toTemplateTools } from "./openai-messages.ts";
+import { hiddenMessage } from "./hidden-message.ts";
+import { roleOf, toTemplateMessage, toTemplateTools } from "./openai-messages.ts";
 import { createPromptEncoder } from "./prompt-encoder.ts";
 import { ConversationRefusal, HiddenTool, renderPrompt, withinLimits } from "./render-prompt.ts";
 import type { RenderedIds, Renderer, TurnToContinue } from "./renderer.ts";
@@ -99,7 +100,8 @@ export async function assembleRenderer(parts: RendererParts): Promise<Renderer> 
       const definitions = toTemplateTools(tools);
       // Each step may take milliseconds for a long history, so other work runs in between.
       if (isTurnOver()) await takeTurn();
-      const sealed = guard.seal(messages.map(toTemplateMessage), definitions);
+      const shaped = messages.map(toTemplateMessage);
+      const sealed = guard.seal(shaped, definitions);
       if (isTurnOver()) await takeTurn();
       const sealedText = renderPrompt(bound, { ...sealed, addGenerationPrompt }, source);
       const text = await unseal(sealedText, sealed.seal);
@@ -107,6 +109,9 @@ export async function assembleRenderer(parts: RendererParts): Promise<Renderer> 
       if (isTurnOver()) await takeTurn();
       const ids = await encodePrompt(sealedText, sealed.seal);
       if (addGenerationPrompt) requirePrinted(ids, source);
+      if (isTurnOver()) await takeTurn();
+      const conversation = { messages: shaped, tools: definitions, addGenerationPrompt };
+      requireMessages(text, { template: bound, conversation, source });
       return { ids, text };
     },
     delta: createDeltaEncoder({
@@ -215,6 +220,28 @@ function requireTools(text: string, tools: readonly PyValue[] | null, source: st
     `Cannot show the tool ${missing} with the chat template of ${source}: the prompt does not name ` +
       "it; give the model a chat template that prints tools (publishers often keep one for tools " +
       "apart), or choose the agent act or react, which writes the tools into the system message",
+  );
+}
+
+/** Requires that the prompt shows the messages that the policy answers. */
+function requireMessages(
+  text: string,
+  {
+    template,
+    conversation,
+    source,
+  }: {
+    readonly template: BoundTemplate;
+    readonly conversation: TemplateConversation;
+    readonly source: string;
+  },
+): void {
+  const hidden = withinLimits(source, () => hiddenMessage(text, template, conversation));
+  if (hidden === undefined) return;
+  const role = roleOf(conversation.messages[hidden]!);
+  throw new ConversationRefusal(
+    `Cannot show message ${hidden + 1} (role "${role}") with the chat template of ${source}: the prompt does not ` +
+      "contain its text; send the text with another role, or give the model a chat template that prints it",
   );
 }
 

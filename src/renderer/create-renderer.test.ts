@@ -450,6 +450,21 @@ describe("createRenderer() with templates of other families", () => {
     );
   });
 
+  test("messages that the template does not show are refused, not kept from the policy", async () => {
+    const aside =
+      "{% if messages[0].role == 'system' %}{% set messages = messages[1:] %}{% endif %}";
+    const modelDir = await folderWith("aside", aside + sampleTemplates.clearing);
+    const renderer = await createRenderer({ modelDir, codec });
+    expect(renderer.card.warnings).toContain(
+      "The template drops the system message: conversations with one are refused",
+    );
+    await expect(renderer.prompt({ messages: opening, tools })).rejects.toThrow(
+      /^Cannot show message 1 \(role "system"\) with the chat template of .*aside: the prompt does not contain its text; send the text with another role, or give the model/,
+    );
+    const { text } = await renderer.prompt({ messages: opening.slice(1), tools });
+    expect(text).toContain("Where is my parcel?");
+  });
+
   test("tools that the template does not show are refused, not kept from the policy", async () => {
     const modelDir = await folderWith("blind", sampleTemplates.deaf);
     const renderer = await createRenderer({ modelDir, codec });

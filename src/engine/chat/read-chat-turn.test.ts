@@ -58,6 +58,17 @@ describe("a turn", () => {
     });
   });
 
+  test("of a server from before tools has its one call", () => {
+    const older = { name: "switch", arguments: '{"on": 1}' };
+    const called = { ...nothing, toolCalls: [{ name: "switch", argumentsText: '{"on": 1}' }] };
+    const options = { finishReason: "function_call" };
+    expect(read({ content: null, function_call: older }, options)).toEqual(called);
+    expect(read({ content: null, tool_calls: [], function_call: older }, options)).toEqual(called);
+    expect(read({ content: "Hi", function_call: null })).toEqual({ ...nothing, content: "Hi" });
+    const calls = [{ function: older }];
+    expect(read({ content: null, tool_calls: calls, function_call: older })).toEqual(called);
+  });
+
   // Recorded from SGLang 0.5.23, without its logprobs and meta information.
   test("of SGLang is read", () => {
     expect(

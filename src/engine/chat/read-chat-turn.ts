@@ -9,7 +9,13 @@ import {
 } from "./post-completion.ts";
 
 /** The members of a message that a `ChatTurn` has in another form or does not need. All others are kept as they are. */
-const readMembers: ReadonlySet<string> = new Set(["role", "content", "refusal", "tool_calls"]);
+const readMembers: ReadonlySet<string> = new Set([
+  "role",
+  "content",
+  "refusal",
+  "tool_calls",
+  "function_call",
+]);
 
 /**
  * Reads a completion as a turn: text, calls in any form, reasoning and usage. The model's mistakes, such as arguments
@@ -31,7 +37,7 @@ export function readChatTurn({ message, finishReason, body }: PostedCompletion):
   return {
     content: text === "" ? refusal : text,
     ...(reasoning !== "" && { reasoning }),
-    toolCalls: readCalls(message["tool_calls"]),
+    toolCalls: readCalls(message),
     finish: isCutReason(finishReason) ? "length" : "stop",
     ...(usage && { usage }),
     ...(model !== "" && { model }),
@@ -79,8 +85,12 @@ function readPart(
   });
 }
 
-function readCalls(calls: unknown): readonly ChatToolCall[] {
-  if (calls === undefined || calls === null) return [];
+/** Reads the calls of a message. Servers from before `tools` write one call, as `function_call`. */
+function readCalls({ tool_calls: calls, function_call: older }: Fields): readonly ChatToolCall[] {
+  const hasNone = calls === undefined || calls === null;
+  if (hasNone || (Array.isArray(calls) && calls.length === 0)) {
+    return isObject(older) ? [readCall({ function: older })] : [];
+  }
   if (!Array.isArray(calls)) {
     throw new ChatFailure("bad-reply", "tool_calls of the reply is not a list", {
       retryable: true,

@@ -12,6 +12,8 @@ import { createProber } from "./prober.ts";
 import type { ControlLiterals, StopLiterals } from "../delta/stop-literals.ts";
 import { learnStopLiterals } from "../delta/stop-literals.ts";
 import { missingTool } from "./missing-tool.ts";
+import { hiddenMessage } from "../hidden-message.ts";
+import { roleOf } from "../openai-messages.ts";
 import { adaptCallArguments } from "../text-arguments.ts";
 
 /**
@@ -80,6 +82,7 @@ export function classifyTemplate(
     warnings: [
       ...stopWarnings(stops),
       ...toolWarnings(prober, showsTools),
+      ...systemWarnings(prober, template, firstPrompt),
       ...deltaWarnings(prober, delta),
       ...historyWarnings(remaining, historyPolicy),
       ...(setsKeepThinking ? [keepThinkingNote(keepThinking)] : []),
@@ -104,6 +107,21 @@ function toolWarnings({ tools }: Prober, showsTools: boolean): readonly string[]
   return showsTools
     ? []
     : ["The template does not show tool definitions: conversations with tools are refused"];
+}
+
+function systemWarnings(
+  { opening: messages, tools }: Prober,
+  template: BoundTemplate,
+  firstPrompt: string | undefined,
+): readonly string[] {
+  if (firstPrompt === undefined) return [];
+  const hidden = hiddenMessage(firstPrompt, template, {
+    messages,
+    tools,
+    addGenerationPrompt: true,
+  });
+  if (hidden === undefined || roleOf(messages[hidden]!) !== "system") return [];
+  return ["The template drops the system message: conversations with one are refused"];
 }
 
 /** A note about the variable: prompts that differ from the template's defaults must be served with it. */
