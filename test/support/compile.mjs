@@ -38,12 +38,20 @@ async function compile(dir) {
   // Compiled files of deleted sources are deleted too.
   rmSync(dir, { recursive: true, force: true });
   const helpers = new Set();
+  const folders = new Set();
+  const write = (name, text) => {
+    const file = path.join(dir, name);
+    const folder = path.dirname(file);
+    if (!folders.has(folder)) mkdirSync(folder, { recursive: true });
+    folders.add(folder);
+    writeFileSync(file, text);
+  };
   for (const name of sourceFolders.flatMap(listSources)) {
     const code = compileModule(name);
     for (const [, helper] of code.matchAll(helperImports)) helpers.add(helper);
-    write(path.join(dir, name.replace(/\.ts$/, ".js")), code);
+    write(name.replace(/\.ts$/, ".js"), code);
   }
-  for (const helper of helpers) await writeHelper(helper, path.join(dir, `${helper}.js`));
+  for (const helper of helpers) write(`${helper}.js`, await bundleHelper(helper));
 }
 
 /** Returns the modules of a folder, as paths below the root. */
@@ -72,14 +80,9 @@ function compileModule(name) {
   return `${code}\n//# sourceMappingURL=data:application/json;base64,${data}\n`;
 }
 
-async function writeHelper(helper, file) {
+async function bundleHelper(helper) {
   const build = await rolldown({ input: helper, ...nodeInput });
   const { output } = await build.generate(packageOutput);
   await build.close();
-  write(file, output[0].code);
-}
-
-function write(file, text) {
-  mkdirSync(path.dirname(file), { recursive: true });
-  writeFileSync(file, text);
+  return output[0].code;
 }
