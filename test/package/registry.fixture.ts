@@ -114,6 +114,6 @@ async function packInstalled(
     filter: (file) => path.resolve(folder, file) !== nested,
     map: (header) => ({ ...header, name: `package/${header.name}` }),
   });
-  const tarball = await buffer(tar.pipe(createGzip({ level: 0 })));
+  const tarball = await buffer(tar.pipe(createGzip({ level: 1 })));
   return { manifest: JSON.parse(text) as PackedPackage["manifest"], tarball };
 }
