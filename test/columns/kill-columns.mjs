@@ -43,17 +43,21 @@ const sums = {
 const faults = [];
 
 async function bundle() {
-  for (const name of ["invented-run", "invented-worker", "check-killed"]) {
-    const input = path.join(import.meta.dirname, `${name}.ts`);
-    const build = await rolldown({
-      input,
-      ...nodeInput,
-      external: /^(?:tokenizers|bullmq|ioredis)(?:\/|$)/,
-    });
-    const file = path.join(programs, `${name}.mjs`);
-    await build.write({ file, format: "esm", codeSplitting: false });
-    await build.close();
-  }
+  const names = ["invented-run", "invented-worker", "check-killed"];
+  const build = await rolldown({
+    input: Object.fromEntries(
+      names.map((name) => [name, path.join(import.meta.dirname, `${name}.ts`)]),
+    ),
+    ...nodeInput,
+    external: /^(?:tokenizers|bullmq|ioredis)(?:\/|$)/,
+  });
+  await build.write({
+    dir: programs,
+    format: "esm",
+    entryFileNames: "[name].mjs",
+    chunkFileNames: "[name]-[hash].mjs",
+  });
+  await build.close();
 }
 
 function workersOf(pid) {

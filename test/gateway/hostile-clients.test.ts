@@ -1,6 +1,7 @@
 import { connect, type Socket } from "node:net";
 import { request as httpRequest } from "node:http";
 import { once } from "node:events";
+import { setTimeout as pause } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
@@ -108,7 +109,10 @@ describe("a client over a socket", () => {
     const session = await sessionOf("slow");
     while (session.tree.nodes.length === 0) await expectUndisturbed();
     // The turn is complete and in the tree; no client received it.
-    while (gateway.counts.undeliveredCount === 0) await expectUndisturbed();
+    while (gateway.counts.undeliveredCount === 0) {
+      await expectUndisturbed();
+      await pause(100);
+    }
     expect(session.tree.nodes[0]!.isDelivered).toBe(false);
     expect(gateway.samples(session)).toEqual([]);
     // The connection breaks at once, without a marker of the reply's end.

@@ -22,7 +22,6 @@ try {
     "packages",
     "package.json",
     "tsconfig.json",
-    "tsconfig.tests.json",
     "vitest.config.ts",
   ]) {
     await cp(path.join(root, name), path.join(copy, name), { recursive: true });

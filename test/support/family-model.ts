@@ -56,10 +56,9 @@ export async function writeFamilyModel(
   const published = await readFile(path.join(templates, family.template), "utf8");
   const { behind = "", text = "" } = family.showTools ?? {};
   const template = published.replace(behind, () => behind + text);
-  const { tokenizer } = family;
-  const base = await (tokenizer === "stand-in" ? readStandIn() : readTokenizer(tokenizer));
+  const { tokenizer, modelText } = await readBase(family.tokenizer);
   const spelled = [...template.matchAll(controlShapes)].map(([literal]) => literal);
-  const { added, idOf } = addTokens(base, [
+  const { added, idOf } = addTokens(tokenizer, [
     ...(family.bosToken === undefined ? [] : [family.bosToken]),
     family.eosToken,
     ...family.endTokens,
@@ -67,8 +66,9 @@ export async function writeFamilyModel(
     ...spelled,
   ]);
   await mkdir(dir, { recursive: true });
+  const outline = JSON.stringify({ ...tokenizer, added_tokens: added });
   const files = {
-    "tokenizer.json": JSON.stringify({ ...base, added_tokens: added }),
+    "tokenizer.json": `${outline.slice(0, -1)},"model":${modelText}}`,
     "tokenizer_config.json": JSON.stringify({
       eos_token: family.eosToken,
       ...(family.bosToken !== undefined && { bos_token: family.bosToken }),
@@ -82,17 +82,31 @@ export async function writeFamilyModel(
   return dir;
 }
 
+/** A tokenizer's file, of which only the added tokens change. */
+interface Base {
+  readonly tokenizer: Omit<TokenizerJson, "model">;
+  /** The JSON of its model, nearly all of the file. */
+  readonly modelText: string;
+}
+
+const bases = new Map<Family["tokenizer"], Promise<Base>>();
+
+/** Reads each tokenizer once: several families have the same. */
+async function readBase(name: Family["tokenizer"]): Promise<Base> {
+  const known = bases.get(name);
+  if (known !== undefined) return await known;
+  const whole = readTokenizer(name === "stand-in" ? "qwen3" : name);
+  const base = whole.then((read) => {
+    const { model, ...tokenizer } = name === "stand-in" ? withFirstMerges(read, 16_000) : read;
+    return { tokenizer, modelText: JSON.stringify(model) };
+  });
+  bases.set(name, base);
+  return await base;
+}
+
 async function readTokenizer(name: Parameters<typeof modelFolder>[0]): Promise<TokenizerJson> {
   const file = path.join(modelFolder(name), "tokenizer.json");
   return JSON.parse(await readFile(file, "utf8")) as TokenizerJson;
-}
-
-let standIn: Promise<TokenizerJson> | undefined;
-
-/** Made once: of a whole tokenizer most is thrown away. */
-async function readStandIn(): Promise<TokenizerJson> {
-  standIn ??= readTokenizer("qwen3").then((whole) => withFirstMerges(whole, 16_000));
-  return await standIn;
 }
 
 /** A byte-pair model that learned less: its ids are those of the bytes, and then one for each merge. */
@@ -110,7 +124,7 @@ function withFirstMerges(whole: TokenizerJson, mergeCount: number): TokenizerJso
 }
 
 /** The added tokens with those that are missing; their ids are the last ones. */
-function addTokens({ added_tokens: known }: TokenizerJson, literals: readonly string[]) {
+function addTokens({ added_tokens: known }: Base["tokenizer"], literals: readonly string[]) {
   const [first] = known;
   if (first === undefined) throw new Error("expected a tokenizer with added tokens");
   const added = [...known];

@@ -7,6 +7,8 @@ import { openRuns } from "../../src/viewer/source/run-catalog.ts";
 
 const places = [
   process.env["CHROMIUM"],
+  // It draws no windows, so it takes half the work.
+  "/usr/bin/chromium-headless-shell",
   "/usr/bin/chromium",
   "/usr/bin/chromium-browser",
   "/usr/bin/google-chrome",
@@ -25,7 +27,7 @@ export const hasBrowser = executablePath !== undefined || process.env["CI"] !== 
 if (!hasBrowser) {
   console.warn(
     "SKIPPED: the viewer's page is not tested, for no Chromium is here " +
-      "(install Debian's chromium, or name one in CHROMIUM)",
+      "(install Debian's chromium-headless-shell, or name a browser in CHROMIUM)",
   );
 }
 
@@ -46,12 +48,18 @@ export interface WatchedPage extends AsyncDisposable {
   readonly complaints: readonly string[];
 }
 
-/** Opens a page of a browser's and watches it. */
+/** Pages that no test watches. A renderer takes half a second to start, and tests use it one after another. */
+const freePages = new WeakMap<Browser, Page>();
+
+/** Opens a page of a browser's and watches it. With options it is a new one. */
 export async function watchPage(
   browser: Browser,
-  options: Parameters<Browser["newPage"]>[0] = {},
+  options: NonNullable<Parameters<Browser["newPage"]>[0]> = {},
 ): Promise<WatchedPage> {
-  const page = await browser.newPage({ viewport: { width: 1300, height: 850 }, ...options });
+  const { viewport = { width: 1300, height: 850 }, ...others } = options;
+  const isShared = Object.keys(others).length === 0;
+  const page = (isShared && takeFree(browser)) || (await browser.newPage({ viewport, ...others }));
+  if (viewport !== null) await page.setViewportSize(viewport);
   page.setDefaultTimeout(300_000);
   const requests: string[] = [];
   const complaints: string[] = [];
@@ -60,7 +68,24 @@ export async function watchPage(
     if (message.type() === "error" || message.type() === "warning") complaints.push(message.text());
   });
   page.on("pageerror", (error) => complaints.push(String(error)));
-  return { page, requests, complaints, [Symbol.asyncDispose]: () => page.close() };
+  return {
+    page,
+    requests,
+    complaints,
+    async [Symbol.asyncDispose]() {
+      if (!isShared) return await page.close();
+      for (const name of ["request", "console", "pageerror"]) page.removeAllListeners(name);
+      await page.mouse.move(0, 0);
+      await page.goto("about:blank");
+      freePages.set(browser, page);
+    },
+  };
+}
+
+function takeFree(browser: Browser): Page | undefined {
+  const page = freePages.get(browser);
+  freePages.delete(browser);
+  return page;
 }
 
 /** Serves runs' folders as `turnwright view` does. */

@@ -203,6 +203,7 @@ describe.skipIf(!hasBrowser)("turnwright view", () => {
       }
     }
     expect(complaints).toEqual([]);
+    expect(requests).toContain(`${server.url}viewer.js`);
     expect(
       requests.filter((url) => !url.startsWith(server.url) && !url.startsWith("data:")),
     ).toEqual([]);

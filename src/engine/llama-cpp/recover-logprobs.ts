@@ -36,9 +36,13 @@ export async function recoverLogprobs(
 ): Promise<{ readonly type: "scored"; readonly logprobs: readonly number[] } | Unanswered> {
   const complete: number[] = [];
   for (const [index, logprob] of logprobs.entries()) {
+    if (logprob !== undefined) {
+      complete.push(logprob);
+      continue;
+    }
     const id = ids[index] ?? 0;
     const inputIds = [...piece.inputIds, ...ids.slice(0, index)];
-    let found = logprob;
+    let found: number | undefined;
     for (const shownCount of SHOWN_COUNTS) {
       if (found !== undefined) break;
       const { sessionId } = piece.turn;
