@@ -364,9 +364,8 @@ export class Gateway implements AsyncDisposable {
   }
 
   /** Counts a request of the session that was refused as wrong. */
-  countRefusal(session: GatewaySession, { isRefusal, message }: ClientError): void {
-    if (!isRefusal) return;
-    session.counters.refused(message);
+  countRefusal(session: GatewaySession, error: unknown): void {
+    session.countRefusal(error);
     this.#writeCounts();
   }
 
