@@ -24,18 +24,22 @@ interface WorkerStart {
   readonly unbuilt: string;
 }
 
+/** Callbacks for a thread's messages. */
+interface WorkerListeners {
+  /** Takes what the thread's module posts. */
+  readonly onMessage: (message: never) => void;
+  /** Called if the thread ends without `close()`, for example because its memory is full. */
+  readonly onLost: (cause: Error) => void;
+}
+
 /**
  * Starts a thread.
  *
- * @param onLost - Called if the thread ends without `close()`, for example because its memory is full.
  * @throws UsageError if the sources are not compiled.
  */
-export function startWorker<Request, Message>(
+export function startWorker<Request>(
   { file, name, workerData, heapMib, unbuilt }: WorkerStart,
-  {
-    onMessage,
-    onLost,
-  }: { readonly onMessage: (message: Message) => void; readonly onLost: (cause: Error) => void },
+  { onMessage, onLost }: WorkerListeners,
 ): WorkerThread<Request> {
   const built = packageFile(file);
   if (!existsSync(built)) throw new UsageError(unbuilt);
@@ -46,7 +50,7 @@ export function startWorker<Request, Message>(
     ...(heapMib !== undefined && { resourceLimits: { maxOldGenerationSizeMb: heapMib } }),
   });
   let isClosed = false;
-  worker.on("message", onMessage);
+  worker.on("message", (message: unknown) => onMessage(message as never));
   worker.on("error", (error) => onLost(error instanceof Error ? error : new Error(String(error))));
   worker.on("exit", (code) => {
     if (!isClosed) onLost(new Error(`the thread ended with status ${code}`));

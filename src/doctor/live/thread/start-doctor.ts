@@ -22,7 +22,7 @@ const heapMib = 2048;
 
 /** Starts a worker thread, so that a diagnosis never makes the caller wait. */
 export const startDoctorThread: StartDoctor = (setup, { onReply, onLost }) =>
-  startWorker<DoctorRequest, DoctorReply>(
+  startWorker<DoctorRequest>(
     {
       file: "dist/src/doctor/live/thread/worker.js",
       name: "turnwright-doctor",

@@ -19,7 +19,7 @@ export type StartThread = (listeners: ThreadListeners) => SamplingThread;
 
 /** Starts a worker thread. */
 export function startWorkerThread(setup: ThreadSetup, listeners: ThreadListeners): SamplingThread {
-  return startWorker<ThreadRequest, ThreadReply | TokenMessage>(
+  return startWorker<ThreadRequest>(
     {
       file: "dist/src/engine/reference/thread/worker.js",
       name: "turnwright-reference-engine",

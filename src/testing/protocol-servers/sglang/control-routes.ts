@@ -22,7 +22,6 @@ export interface ControlContext {
 }
 
 type Route = (exchange: HttpExchange, context: ControlContext) => void | Promise<void>;
-type JsonObject = Readonly<Record<string, unknown>>;
 
 /** The capacity of the server's key-value cache, in tokens. */
 const CACHE_TOKENS = 2 ** 20;

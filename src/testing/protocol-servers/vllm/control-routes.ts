@@ -16,7 +16,6 @@ interface Route {
   readonly method: "GET" | "POST";
   readonly serve: (exchange: HttpExchange, context: ControlContext) => void | Promise<void>;
 }
-type JsonObject = Readonly<Record<string, unknown>>;
 
 /**
  * The paths of every server, besides those for sampling. `/test/stats` exists only in this server.
