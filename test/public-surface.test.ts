@@ -122,7 +122,7 @@ const surface: Readonly<Record<string, readonly string[]>> = {
     "playEpisode",
     "rowLineageOf",
   ],
-  "turnwright/export": ["exportGroup", "exportGroups", "exportRun"],
+  "turnwright/export": ["exportGroup", "exportRun"],
   "turnwright/gateway": [
     "createCommandAgent",
     "createForeignPlayer",

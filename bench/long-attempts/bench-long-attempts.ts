@@ -2,7 +2,8 @@ import type { BenchFigure } from "../bench-figure.ts";
 import { against, checkoutsOf } from "../checkouts.ts";
 import { median } from "../cpu-time.ts";
 import { LongRuns } from "./long-runs.ts";
-import { attemptCount, type Figures, turnCount } from "./play-attempts.ts";
+import type { ProcessUsage } from "../usage-probe.ts";
+import { attemptCount, turnCount } from "./play-attempts.ts";
 
 /** Attempts that are live at once when memory is measured. */
 const manyCount = 256;
@@ -38,7 +39,7 @@ export async function* benchLongAttempts(base?: string): AsyncGenerator<BenchFig
     const found = sides.map((): Found => ({ cpu: [], growth: [], peak: [] }));
     for (let round = 0; round < roundCount; round++) {
       for (const [place, checkout] of sides.entries()) {
-        const play = async (turns: number): Promise<Figures> =>
+        const play = async (turns: number): Promise<ProcessUsage> =>
           await runs.play({ checkout, turns, isUnicode, count: attemptCount });
         const first = await play(marks.first);
         const early = await play(marks.early);

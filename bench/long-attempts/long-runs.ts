@@ -2,12 +2,8 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { type SglangTestServer, startSglangTestServer } from "../../src/testing/index.ts";
-import {
-  createLongPolicy,
-  type Figures,
-  playAttempts,
-  type PlayedAttempts,
-} from "./play-attempts.ts";
+import { createLongPolicy, playAttempts, type PlayedAttempts } from "./play-attempts.ts";
+import type { ProcessUsage } from "../usage-probe.ts";
 
 /** Plays runs against a test server in this process. */
 export class LongRuns implements AsyncDisposable {
@@ -29,7 +25,7 @@ export class LongRuns implements AsyncDisposable {
     return path.join(this.#folder, "run");
   }
 
-  async play(run: Omit<PlayedAttempts, "out" | "url">): Promise<Figures> {
+  async play(run: Omit<PlayedAttempts, "out" | "url">): Promise<ProcessUsage> {
     await rm(this.out, { recursive: true, force: true });
     const figures = await playAttempts({ ...run, out: this.out, url: this.#server.url });
     return figures!;

@@ -7,18 +7,13 @@ import { createTextPolicy } from "../../src/testing/policies/text-policy.ts";
 import type { ServerPolicy } from "../../src/testing/policies/server-policy.ts";
 import { qwen3Folder } from "../bench-model.ts";
 import { ourFolder } from "../checkouts.ts";
+import type { ProcessUsage } from "../usage-probe.ts";
 
 /** Turns of an attempt. Its prompt grows from some 5,000 tokens to some 140,000. */
 export const turnCount = 43;
 
 /** Attempts that are live at once. */
 export const attemptCount = 16;
-
-/** Figures of a process until its end. */
-export interface Figures {
-  readonly cpuMs: number;
-  readonly peakMiB: number;
-}
 
 /** Returns the policy of the attempts: prose and a call each turn, some 440 tokens. */
 export async function createLongPolicy(): Promise<ServerPolicy> {
@@ -57,7 +52,7 @@ export interface PlayedAttempts {
  *
  * @throws Error if the run failed.
  */
-export async function playAttempts(run: PlayedAttempts): Promise<Figures | undefined> {
+export async function playAttempts(run: PlayedAttempts): Promise<ProcessUsage | undefined> {
   const { checkout, out, url, turns, endsAtRequest = false, kill } = run;
   const { count = attemptCount, isUnicode = false } = run;
   const figures = `${out}.figures.json`;
@@ -74,7 +69,7 @@ export async function playAttempts(run: PlayedAttempts): Promise<Figures | undef
     "--format": "slime",
     "--out": out,
   };
-  const probe = pathToFileURL(path.join(ourFolder, "dist/bench/long-attempts/cpu-probe.js")).href;
+  const probe = pathToFileURL(path.join(ourFolder, "dist/bench/usage-probe.js")).href;
   const program = path.join(checkout, "dist/src/cli/main.js");
   const args = ["--import", probe, program, "rollout", ...Object.entries(flags).flat(), "--quiet"];
   const child = spawn(process.execPath, args, {
@@ -83,14 +78,14 @@ export async function playAttempts(run: PlayedAttempts): Promise<Figures | undef
       ...process.env,
       LONG_ATTEMPTS_CHECKOUT: checkout,
       LONG_ATTEMPTS_CORPUS: path.join(ourFolder, "src"),
-      LONG_ATTEMPTS_FIGURES: figures,
+      USAGE_FILE: figures,
       ...(isUnicode && { LONG_ATTEMPTS_UNICODE: "1" }),
-      LONG_ATTEMPTS_END: endsAtRequest ? "first-request" : "run",
+      USAGE_END: endsAtRequest ? "first-request" : "run",
     },
   });
   void kill?.then(() => child.kill("SIGKILL"));
   const [status, signal] = (await once(child, "exit")) as [number | null, string | null];
   if (kill !== undefined && signal === "SIGKILL") return undefined;
   if (status !== 0) throw new Error(`Cannot play ${program}: it ended with status ${status}`);
-  return JSON.parse(await readFile(figures, "utf8")) as Figures;
+  return JSON.parse(await readFile(figures, "utf8")) as ProcessUsage;
 }

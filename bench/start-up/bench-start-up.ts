@@ -12,7 +12,7 @@ import { median } from "../cpu-time.ts";
 import { type SeedScript, writeSeedScript } from "../seed/seed-script.ts";
 import { type PlayedRun, playCommand } from "./play-command.ts";
 import { createSeedPolicy, createSilentPolicy } from "./seed-policy.ts";
-import type { ProcessUsage } from "./usage-probe.ts";
+import type { ProcessUsage } from "../usage-probe.ts";
 
 /** Measurements of each side. */
 const repetitions = 5;
@@ -75,7 +75,7 @@ export async function* benchStartUp(base?: string): AsyncGenerator<BenchFigure> 
       `${figure}, after the first request`,
       "ms",
       many,
-      ({ cpuSeconds, startSeconds }) => ((cpuSeconds - startSeconds) / turnCount) * 1000,
+      ({ cpuMs, startMs }) => (cpuMs - startMs) / turnCount,
     );
   } finally {
     await rm(folder, { recursive: true });
@@ -93,7 +93,7 @@ async function measureSides(play: Play, places: Places, base?: string): Promise<
   return [ours, theirs];
 }
 
-const cpuOf = ({ cpuSeconds }: ProcessUsage) => cpuSeconds;
+const cpuOf = ({ cpuMs }: ProcessUsage) => cpuMs / 1000;
 const memoryOf = ({ peakMiB }: ProcessUsage) => peakMiB;
 
 function toFigure(

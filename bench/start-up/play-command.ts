@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { readFile, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { qwen3Folder } from "../bench-model.ts";
-import type { ProcessUsage } from "./usage-probe.ts";
+import type { ProcessUsage } from "../usage-probe.ts";
 
 /** A run of τ-bench retail, with the Qwen3 tokenizer. */
 export interface PlayedRun {
@@ -40,8 +40,8 @@ export async function playCommand(run: PlayedRun): Promise<ProcessUsage> {
     path.join(checkout, "dist/src/cli/main.js"),
     ["rollout", ...Object.entries(flags).flat(), ...script, "--quiet"],
     {
-      execArgv: ["--import", new URL("usage-probe.js", import.meta.url).href],
-      env: { ...process.env, STARTUP_USAGE: usage },
+      execArgv: ["--import", new URL("../usage-probe.js", import.meta.url).href],
+      env: { ...process.env, USAGE_FILE: usage },
       stdio: ["ignore", "ignore", "pipe", "ipc"],
     },
   );

@@ -8,15 +8,11 @@ import { parseStrictJson } from "../json/strict-json.ts";
  *
  * @throws UsageError that names the file and the line if an example cannot be read.
  */
-export async function readFewShotExamples(
-  file: string,
-  { signal }: { signal?: AbortSignal } = {},
-): Promise<readonly string[]> {
+export async function readFewShotExamples(file: string): Promise<readonly string[]> {
   let text: string;
   try {
-    text = await readTextFile(file, { mark: "drop", signal });
+    text = await readTextFile(file, { mark: "drop" });
   } catch (error) {
-    signal?.throwIfAborted();
     throw new UsageError(`Cannot read the examples ${file}: ${describeError(error)}`, {
       cause: error,
     });

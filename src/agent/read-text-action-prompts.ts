@@ -16,15 +16,11 @@ const toolsPlace =
  *
  * @throws UsageError that names the file and the member if a prompt cannot be used.
  */
-export async function readTextActionPrompts(
-  file: string,
-  { signal }: { signal?: AbortSignal } = {},
-): Promise<TextActionPrompts> {
+export async function readTextActionPrompts(file: string): Promise<TextActionPrompts> {
   let prompts: unknown;
   try {
-    prompts = parseStrictJson(await readTextFile(file, { mark: "drop", signal }));
+    prompts = parseStrictJson(await readTextFile(file, { mark: "drop" }));
   } catch (error) {
-    signal?.throwIfAborted();
     throw new UsageError(`Cannot read the agent prompts ${file}: ${describeError(error)}`, {
       cause: error,
     });

@@ -34,3 +34,11 @@ export function stopOnInterrupt(
   process.on("SIGTERM", onSignal);
   return controller.signal;
 }
+
+/** Resolves when the signal aborts. */
+export async function untilAborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
+  await new Promise<void>((resolve) => {
+    signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+}

@@ -79,11 +79,6 @@ export function isOfAllTokens(name: ColumnName): name is "routedExperts" | "inde
   return name === "routedExperts" || name === "indexerTopK";
 }
 
-/** True if a run's columns include one with a row for each computed token. */
-export function hasAllTokenColumn(specs: ColumnSpecs): boolean {
-  return namesOf(specs).some(isOfAllTokens);
-}
-
 /** Returns the bytes of an expert's id: 1 up to 256 experts, else 2. */
 export function expertBytes({ expertCount }: ExpertShape): 1 | 2 {
   return expertCount <= 256 ? 1 : 2;

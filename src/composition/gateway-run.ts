@@ -21,7 +21,7 @@ import { requireVariables } from "./config/require-variables.ts";
 import { createRunRedactor } from "./run-secrets.ts";
 import { describeIdentity, fingerprintModule } from "./run-identity.ts";
 import { withoutUndefined } from "../values/without-undefined.ts";
-import { type Setting } from "./config/setting.ts";
+import { describeSettings } from "./config/stored-settings.ts";
 import { readVersion } from "./version.ts";
 import { Gateway } from "../gateway/gateway.ts";
 import { gatewaySettings, type GatewayConfig } from "./config/gateway-config.ts";
@@ -265,7 +265,6 @@ async function describeGateway(
     readonly columns: ColumnSpecs | undefined;
   },
 ): Promise<RunManifest> {
-  const table: readonly Setting[] = gatewaySettings;
   const { engine, scorerFile, limits } = config;
   const { contextLength = Infinity } = description;
   const parts = {
@@ -273,14 +272,11 @@ async function describeGateway(
     engine: description,
     limits: { maxContextTokens: limits.maxContextTokens ?? contextLength },
   };
-  const kept = Object.entries(config.settings).filter(([, value]) => value !== undefined);
-  const fixed = new Set(
-    table.filter(({ operational }) => operational !== true).map(({ name }) => name),
-  );
+  const { settings, configuration } = describeSettings(config.settings, gatewaySettings);
   return {
     format: 1,
     turnwright: await readVersion(),
-    configuration: Object.fromEntries(kept.filter(([name]) => fixed.has(name))),
+    configuration,
     identity: {
       ...(await describeIdentity({ engine, renderer: config.renderer, limits }, parts)),
       ...withoutUndefined({ scorer: await describeScorer(scorerFile) }),
@@ -291,7 +287,7 @@ async function describeGateway(
       vocabularySize: renderer.codec.vocabularySize,
       // The clients decide the number of sessions.
       plan: { environment: gatewayEnvironment.name, split: gatewayEnvironment.split, isOpen: true },
-      settings: Object.fromEntries(kept),
+      settings,
     },
   };
 }

@@ -16,7 +16,7 @@ import { hasNoRows } from "../run/require-rows.ts";
 import type { RunManifest } from "../run/folder/run-manifest.ts";
 import type { Sample } from "../trajectory/sample.ts";
 import { isForeignAgent } from "./config/agent-config.ts";
-import { createRun, type Run, type RunSurroundings } from "./create-run.ts";
+import { createRun, type Run } from "./create-run.ts";
 import { indexRecordedLines, type RecordedLines } from "./recorded-lines.ts";
 import { readRunConfig } from "./config/run-config.ts";
 import type { GivenSettings } from "./config/setting.ts";
@@ -163,7 +163,6 @@ export const defaultUser = { user: "scripted" } as const;
 export async function createReplay(
   { manifest, startedAtMs }: Pick<RecordedRun, "manifest" | "startedAtMs">,
   changed: GivenSettings = {},
-  around: RunSurroundings = {},
 ): Promise<Run> {
   if (isGateways(manifest))
     throw keptByAgents("the run", "the agents of a gateway keep the conversations themselves");
@@ -180,7 +179,6 @@ export async function createReplay(
     now: () => readPromptTime(manifest.promptTime)?.getTime() ?? startedAtMs,
     env: withoutKeys(process.env),
     engine: recordedEngine(engine, { returnsMessages: hasNoRows(manifest.found) }),
-    ...around,
   });
 }
 

@@ -14,7 +14,7 @@ const request: GenerateRequest = {
 
 test("a turn without sampled ids is requested unchanged", () => {
   expect(remainingRequest(request, [])).toBe(request);
-  const held: GenerateRequest = { ...request, stopTexts: ["END"] };
+  const held: GenerateRequest = { ...request, sampling: { extra: { stop: ["END"] } } };
   expect(remainingRequest(held, [])).toBe(held);
 });
 
@@ -40,7 +40,6 @@ test("a minimum number of tokens applies to the complete turn", () => {
 
 test.each<[what: string, demand: Partial<GenerateRequest>]>([
   ["a schema", { constraint: { type: "json-schema", schema: {} } }],
-  ["texts that end it", { stopTexts: ["END"] }],
   ["SGLang's grammar", { sampling: { extra: { ebnf: 'root ::= "a"' } } }],
   ["vLLM's form", { sampling: { extra: { structured_outputs: { choice: ["a", "b"] } } } }],
   ["vLLM's older form", { sampling: { extra: { guided_regex: "a+" } } }],
@@ -51,7 +50,7 @@ test.each<[what: string, demand: Partial<GenerateRequest>]>([
 
 test("a rule that restricts nothing does not prevent continuing", () => {
   const extra = { stop: [], json_schema: null, regex: "", logit_bias: { 7: 1 } };
-  const rest = remainingRequest({ ...request, stopTexts: [], sampling: { extra } }, [7]);
+  const rest = remainingRequest({ ...request, sampling: { extra } }, [7]);
   expect(rest).toMatchObject({ promptIds: [1, 2, 7], sampling: { extra } });
 });
 

@@ -21,15 +21,6 @@ export interface GenerateRequest {
   /** Ids that end the turn, including the tokenizer's end-of-sequence id. */
   readonly stopTokenIds: readonly number[];
   /**
-   * Texts that end the turn when they appear in the sampled text.
-   *
-   * The id that completes a stop text is part of the result, and the finish names the text. An
-   * engine that cannot stop on texts throws `engine/bad-request`. An interrupted turn with stop
-   * texts is sampled again from its start, because an engine searches only the output of one
-   * request.
-   */
-  readonly stopTexts?: readonly string[];
-  /**
    * The form that the sampled text must have.
    *
    * An engine that cannot enforce it throws `engine/bad-request`. The form starts at the first

@@ -51,11 +51,9 @@ const structuredOutputForms = [
  */
 export function findOutputRule({
   constraint,
-  stopTexts = [],
   sampling: { extra = {} },
-}: Pick<GenerateRequest, "constraint" | "stopTexts" | "sampling">): string | undefined {
+}: Pick<GenerateRequest, "constraint" | "sampling">): string | undefined {
   if (constraint !== undefined) return `constraint (${constraint.type})`;
-  if (isRule("stopTexts", stopTexts)) return "stopTexts";
   const name = ruleParameters.find((parameter) => isRule(parameter, extra[parameter]));
   return name === undefined ? undefined : `sampling.extra.${name}`;
 }

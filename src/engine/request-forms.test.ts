@@ -14,7 +14,7 @@ const schema = { type: "object" };
 const tag = { type: "structural_tag", format: { type: "any_text" } };
 
 function pieceWith(constraint?: SamplingConstraint): PieceRequest {
-  const turn = { sampling: {}, stopTokenIds: [2], stopTexts: ["\n\n", "é"], sessionId: "s" };
+  const turn = { sampling: {}, stopTokenIds: [2], sessionId: "s" };
   return {
     requestId: "r",
     inputIds: [1, 2_000_000],
@@ -32,7 +32,7 @@ const constraints = {
   "structural-tag": { type: "structural-tag", tag },
 } as const;
 
-describe("stop texts and constraints in each server's format", () => {
+describe("constraints in each server's format", () => {
   test.each([
     ["json-schema", { json_schema: JSON.stringify(schema) }],
     ["regex", { regex: "a+" }],
@@ -44,7 +44,7 @@ describe("stop texts and constraints in each server's format", () => {
     expect(body).toMatchObject({
       input_ids: [1, 2_000_000],
       stream: true,
-      sampling_params: { stop: ["\n\n", "é"], stop_token_ids: [2], ...expected },
+      sampling_params: { stop_token_ids: [2], ...expected },
     });
   });
 
@@ -54,7 +54,7 @@ describe("stop texts and constraints in each server's format", () => {
     ["structural-tag", { structural_tag: JSON.stringify(tag) }],
   ] as const)("vLLM, %s", (type, structured) => {
     const piece = pieceWith(constraints[type]);
-    const sampling = { stop: ["\n\n", "é"], structured_outputs: structured };
+    const sampling = { structured_outputs: structured };
     const options = { wireId: "w", model: undefined, stream: true };
     const streamed = { stream: true, stream_options: { include_usage: true } };
     expect(toJson(encodeGenerateBody(piece, options))).toMatchObject({
@@ -74,12 +74,11 @@ describe("stop texts and constraints in each server's format", () => {
     const options = { settings, leavesTextUnparsed: true };
     expect(
       toJson(encodeCompletionBody(pieceWith(constraints["json-schema"]), options)),
-    ).toMatchObject({ prompt: [1, 2_000_000], stop: ["\n\n", "é"], json_schema: schema });
+    ).toMatchObject({ prompt: [1, 2_000_000], json_schema: schema });
   });
 
-  test("no fields for an empty list", () => {
-    const { stopTexts: _, ...turn } = pieceWith().turn;
-    const piece = { ...pieceWith(), turn };
+  test("no fields without a constraint", () => {
+    const piece = pieceWith();
     const sampling = toJson(encodeSglangBody(piece, { wireId: "w", stream: false }))[
       "sampling_params"
     ] as Json;
@@ -90,20 +89,17 @@ describe("stop texts and constraints in each server's format", () => {
     expect(body).not.toHaveProperty("stream_options");
   });
 
-  test.each([{ stopTexts: ["x"] }, { constraint: constraints.regex }])(
-    "engines in process refuse %j",
-    (fields) => {
-      const request = {
-        promptIds: [1],
-        sampling: {},
-        maxNewTokens: 1,
-        stopTokenIds: [],
-        requestId: "r",
-        sessionId: "s",
-        ...fields,
-      };
-      const limits = { vocabularySize: 10, contextLength: 10 };
-      expect(() => checkGenerateRequest(request, limits)).toThrow(RolloutError);
-    },
-  );
+  test("engines in process refuse constraints", () => {
+    const request = {
+      promptIds: [1],
+      sampling: {},
+      maxNewTokens: 1,
+      stopTokenIds: [],
+      requestId: "r",
+      sessionId: "s",
+      constraint: constraints.regex,
+    };
+    const limits = { vocabularySize: 10, contextLength: 10 };
+    expect(() => checkGenerateRequest(request, limits)).toThrow(RolloutError);
+  });
 });

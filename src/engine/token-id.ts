@@ -4,9 +4,9 @@ export type TokenIds = readonly number[] | Int32Array;
 /** The largest token id. Servers and this project store ids in 32-bit arrays. */
 export const largestTokenId = 2 ** 31 - 1;
 
-/** True if a value is a token id below `vocabularySize`, if that is given. */
-export function isTokenId(value: unknown, vocabularySize = largestTokenId + 1): value is number {
-  return Number.isInteger(value) && (value as number) >= 0 && (value as number) < vocabularySize;
+/** True if a value is a token id. */
+export function isTokenId(value: unknown): value is number {
+  return Number.isInteger(value) && (value as number) >= 0 && (value as number) <= largestTokenId;
 }
 
 /** Returns the index of the first value that is not a token id (`isTokenId()`), or -1. */

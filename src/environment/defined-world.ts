@@ -3,7 +3,7 @@ import { InvariantError, RolloutError, describeError, isOwnBug } from "../errors
 import type { ToolDefinition } from "../message.ts";
 import { PlaybackStop, type Outside } from "../outside.ts";
 import type { Task } from "../task.ts";
-import { isLeaving, textOfLine, type UserSession } from "../user/user.ts";
+import type { UserSession } from "../user/user.ts";
 import type { Tool } from "./define-tool.ts";
 import type { Action, Score, Step, World } from "./environment.ts";
 import type { EpisodeResources, GetResource } from "./episode-resources.ts";
@@ -15,6 +15,7 @@ import { toScore, type ScoreResult } from "./score-result.ts";
 import { ActionLog, type PlayedOutcome } from "./action-log.ts";
 import { placeOfThrow } from "../text/source-place.ts";
 import { callDefinedTool, noSuchTool, type ToolOutcome } from "./tool-call.ts";
+import { sayToUser, stepOfCall } from "./world-step.ts";
 
 /** The third argument of `score()`: the episode beside state and task. */
 export interface PlayedEpisode<State> extends PlayedOutcome {
@@ -81,9 +82,7 @@ export class DefinedWorld<Item, State> implements World {
 
   async #say(content: string, signal: AbortSignal): Promise<Step> {
     this.#played.say(content);
-    const line = await this.#parts.user.reply(content, { signal });
-    const step = { observation: textOfLine(line), from: "user", source: "user" } as const;
-    return isLeaving(line) ? { ...step, done: "user-left" } : step;
+    return await sayToUser(this.#parts.user, content, signal);
   }
 
   async #call(action: Extract<Action, { type: "call" }>, signal: AbortSignal): Promise<Step> {
@@ -98,15 +97,8 @@ export class DefinedWorld<Item, State> implements World {
             async (draft) => await callDefinedTool(tool.callable, { given, state: draft }, place),
             ({ isError }) => !isError,
           );
-    const { text, isError, ends } = outcome;
-    this.#played.call({ name, given, isError });
-    return {
-      observation: text,
-      from: "tool",
-      source: name,
-      ...(isError && { isError }),
-      ...(ends ? { done: "terminal-tool" } : this.#isFinished() ? { done: "finished" } : {}),
-    };
+    this.#played.call({ name, given, isError: outcome.isError });
+    return stepOfCall(name, outcome, !outcome.ends && this.#isFinished());
   }
 
   #isFinished(): boolean {

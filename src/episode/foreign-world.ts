@@ -7,6 +7,7 @@ import type { Task } from "../task.ts";
 import type { UserSession } from "../user/user.ts";
 import { crossLater, suspectOf } from "./boundary.ts";
 import { checkWorld } from "./check/check-foreign.ts";
+import type { EpisodeAssignment, EpisodeSetup } from "./episode-setup.ts";
 import { CallWatch } from "./turn/call-watch.ts";
 import type { UserCallTracker } from "./turn/user-call-tracker.ts";
 
@@ -21,6 +22,22 @@ export interface WorldTerms {
   readonly timeoutMs: number;
   readonly outside?: Outside;
   readonly onCompared?: (compared: ComparedMembers) => void;
+}
+
+/** Returns the terms of an attempt's world, without its optional parts. */
+export function worldTermsOf({
+  assignment,
+  clock,
+  setup,
+  userCalls,
+  watch,
+}: Pick<WorldTerms, "watch" | "clock" | "userCalls"> & {
+  readonly assignment: Pick<EpisodeAssignment, "task">;
+  readonly setup: Pick<EpisodeSetup, "environment" | "limits">;
+}): WorldTerms {
+  const { environment, limits } = setup;
+  const { task } = assignment;
+  return { environment, task, watch, clock, userCalls, timeoutMs: limits.toolTimeoutMs };
 }
 
 /** The functions that `openForeignWorld()` calls with a world. */

@@ -6,7 +6,7 @@ import { stringifyPythonJson } from "../../packages/python-values/src/json/json-
 import { noRedactor } from "../secrets/redactor.ts";
 import type { UserSession } from "../user/user.ts";
 import { describe, refuse, requireTools } from "./check/foreign-value.ts";
-import { disposeForeignWorld, openForeignWorld, type WorldTerms } from "./foreign-world.ts";
+import { disposeForeignWorld, openForeignWorld, worldTermsOf } from "./foreign-world.ts";
 import { answerTerms, tolerate, type Play } from "./play.ts";
 
 /**
@@ -147,10 +147,4 @@ async function openLive(play: Play, user: UserSession): Promise<OpenedWorld> {
 export async function disposeWorld(play: Play, world: World): Promise<void> {
   const disposing = async (): Promise<void> => await disposeForeignWorld(worldTermsOf(play), world);
   await tolerate(play, async () => await play.calls.disposing(disposing));
-}
-
-function worldTermsOf({ assignment, clock, setup, userCalls, watch }: Play): WorldTerms {
-  const { environment, limits } = setup;
-  const { task } = assignment;
-  return { environment, task, watch, clock, userCalls, timeoutMs: limits.toolTimeoutMs };
 }

@@ -1,4 +1,5 @@
 import type { Engine } from "../engine/engine.ts";
+import { passOn } from "../engine/pass-on.ts";
 import { RolloutError } from "../errors.ts";
 import { systemClock } from "../async/clock.ts";
 import { startDeadline, type Deadline } from "../async/deadline.ts";
@@ -87,7 +88,7 @@ function pausingEngine(inner: Engine, time: Pick<Deadline, "pause" | "resume">):
     else time.resume();
   };
   return {
-    kind: inner.kind,
+    ...passOn(inner),
     async generate(request, options) {
       let wasPaused = false;
       const onHeld = (isHeld: boolean): void => {
@@ -103,9 +104,5 @@ function pausingEngine(inner: Engine, time: Pick<Deadline, "pause" | "resume">):
         if (wasPaused) hold(false);
       }
     },
-    ...(inner.score && { score: async (...call) => await inner.score!(...call) }),
-    describe: async (options) => await inner.describe(options),
-    ...(inner.load && { load: async (options) => await inner.load!(options) }),
-    close: async () => await inner.close(),
   };
 }

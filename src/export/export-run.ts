@@ -1,5 +1,4 @@
 import { withoutUndefined } from "../values/without-undefined.ts";
-import type { ColumnSource } from "../columns/index.ts";
 import { namesOf } from "../columns/column-specs.ts";
 import { UsageError } from "../errors.ts";
 import { encodeLine } from "../run/disk/encode-line.ts";
@@ -62,8 +61,6 @@ export interface ExportOptions {
    * `FILE.arrays`. A run with side columns needs it if the trainer's form has such a file.
    */
   readonly file?: string;
-  /** The bytes of the run's side columns. Default: those of its folder. */
-  readonly columnSource?: ColumnSource;
   /** The teacher whose columns the export contains. Default: none. */
   readonly teacher?: TeacherChoice;
   /** Called for each row that is left out or cut. */
@@ -87,7 +84,7 @@ export interface RunExport {
 export async function exportRun(
   dir: string,
   to: ExportTarget,
-  { onNote, file, columnSource, teacher: choice, ...known }: ExportOptions = {},
+  { onNote, file, teacher: choice, ...known }: ExportOptions = {},
 ): Promise<RunExport> {
   const run = await readRunGroups(dir, withoutUndefined(known));
   run.requireRows();
@@ -105,11 +102,7 @@ export async function exportRun(
 
   async function* records(): AsyncGenerator<ExportRecord> {
     await using arrays = hasFile ? await ArraysFile.create(arraysFileOf(file!)) : undefined;
-    await using own = openColumns(dir, to, {
-      specs: run.columns,
-      sink: arrays,
-      source: columnSource,
-    });
+    await using own = openColumns(dir, to, { specs: run.columns, sink: arrays });
     adder = own;
     await using opened = await TeacherAdder.open(dir, to, { choice, sink: arrays });
     teacher = opened;

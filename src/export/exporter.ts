@@ -171,6 +171,10 @@ export interface Exporter {
   readonly takesTurnRewards?: true;
   /** True if `prompt` can have the text that the policy received, in place of the messages. */
   readonly hasPromptText?: true;
+  /** True if a record has all rows of an attempt that the trainer takes. */
+  readonly isPerAttempt?: true;
+  /** The path of a record's lineage. Default: `lineage`. */
+  readonly lineagePath?: string;
   /**
    * Chooses the row of an attempt if the rule for several rows is `one-row`.
    *

@@ -3,7 +3,7 @@ import { gunzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import { episodeRow } from "../episode/episode-row.fixture.ts";
 import type { Sample } from "../trajectory/sample.ts";
-import { exportGroup } from "./export-groups.ts";
+import { exportGroup } from "./export-group.ts";
 import type { ExportMember } from "./exporter.ts";
 import { exporters, type ExportTarget } from "./exporters.ts";
 

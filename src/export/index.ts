@@ -1,9 +1,9 @@
 /**
- * Rows for trainers: `exportRun()` and `exportGroups()`.
+ * Rows for trainers: `exportRun()` and `exportGroup()`.
  *
  * @module
  */
-export { exportGroup, exportGroups, type ExportedGroup } from "./export-groups.ts";
+export { exportGroup, type ExportedGroup } from "./export-group.ts";
 export type { ColumnSummary } from "./columns/export-columns.ts";
 export { exportRun, type ExportOptions, type ExportSummary, type RunExport } from "./export-run.ts";
 export type { ExportRecord } from "./export-record.ts";

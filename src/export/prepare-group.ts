@@ -16,6 +16,7 @@ import type {
   ReadyAttempt,
   ReadyRow,
 } from "./exporter.ts";
+import { mean } from "../values/sum.ts";
 
 /** A group after an exporter's rules were applied, with notes about each omission. */
 interface PreparedGroup {
@@ -95,21 +96,17 @@ function withAdvantages(
   attempts: readonly Omit<ReadyAttempt, "advantage">[],
   { turnDiscount }: ExportSurroundings,
 ): readonly ReadyAttempt[] {
-  const mean = meanOf(attempts.map(({ reward }) => reward));
+  const meanReward = mean(attempts.map(({ reward }) => reward));
   if (turnDiscount === undefined) {
-    return attempts.map((attempt) => ({ ...attempt, advantage: attempt.reward - mean }));
+    return attempts.map((attempt) => ({ ...attempt, advantage: attempt.reward - meanReward }));
   }
   const returns = attempts.map(({ episode }) => turnReturns(episode, turnDiscount));
-  const meanReturn = meanOf(returns.map(([first = 0]) => first));
+  const meanReturn = mean(returns.map(([first = 0]) => first));
   return attempts.map((attempt, index) => ({
     ...attempt,
-    advantage: attempt.reward - mean,
+    advantage: attempt.reward - meanReward,
     turnAdvantages: returns[index]!.map((value) => value - meanReturn),
   }));
-}
-
-function meanOf(values: readonly number[]): number {
-  return values.reduce((sum, value) => sum + value, 0) / values.length;
 }
 
 /** Returns the parts of an attempt's reward that the trainer does not get. */

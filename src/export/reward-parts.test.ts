@@ -4,7 +4,7 @@ import { sampleMetadata } from "../run/folder/episode-samples.ts";
 import { toSamples } from "../trajectory/sample.ts";
 import { TrajectoryRecorder } from "../trajectory/trajectory-recorder.ts";
 import { exportedReaders } from "../verify/exported/read-exported.ts";
-import { exportGroup } from "./export-groups.ts";
+import { exportGroup } from "./export-group.ts";
 import { exporters, type ExportTarget } from "./exporters.ts";
 import type { ExportMember } from "./exporter.ts";
 import { sayNote } from "./say-note.ts";

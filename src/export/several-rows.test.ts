@@ -12,7 +12,7 @@ import { TrajectoryRecorder } from "../trajectory/trajectory-recorder.ts";
 import { exportedReaders } from "../verify/exported/read-exported.ts";
 import { verifyExport } from "../verify/exported/verify-export.ts";
 import { columnObject } from "./column-document.ts";
-import { exportGroup } from "./export-groups.ts";
+import { exportGroup } from "./export-group.ts";
 import { exporters, type ExportTarget } from "./exporters.ts";
 import type { ExportRecord } from "./export-record.ts";
 import type { Exporter, ExportMember, ReadyAttempt } from "./exporter.ts";

@@ -1,5 +1,24 @@
+import { stat } from "node:fs/promises";
 import { createRequire } from "node:module";
+import path from "node:path";
 import { pathToFileURL } from "node:url";
+import { UsageError } from "../errors.ts";
+
+/**
+ * Returns the absolute path of a file of the user. A relative path starts at the working directory.
+ *
+ * @param kind - The module's contents, for the message.
+ * @throws UsageError if there is no such file.
+ */
+export async function findModule(kind: "agent" | "environment", file: string): Promise<string> {
+  const absolute = path.resolve(file);
+  const found = await stat(absolute).catch(() => undefined);
+  if (found?.isFile() === true) return absolute;
+  const what = found === undefined ? "absent" : "no file";
+  throw new UsageError(
+    `Cannot find ${kind} ${file}: ${absolute} is ${what}, expected a JavaScript module`,
+  );
+}
 
 /** Imports a file of the user, in JavaScript or TypeScript. */
 export async function importModule(absolute: string): Promise<unknown> {

@@ -115,7 +115,7 @@ export async function answerTurn(
     return await sampleAndWrite(services, session, request, output);
   } catch (error) {
     session.setback = setbackOf(error) ?? session.setback;
-    if (error instanceof ClientError && error.isRefusal) session.counters.refused(error.message);
+    session.countRefusal(error);
     output.fail(toClientError(error));
     if (error instanceof RolloutError || error instanceof UsageError) services.onFailure(error);
     if (isOwnBug(error, session, request)) throw error;

@@ -20,7 +20,7 @@ import { ClientError } from "./client-error.ts";
 import type { RequestedTurn } from "./conversation.ts";
 import type { GatewayDialect } from "./dialects/dialect.ts";
 import { labelsOf } from "./lineage/client-labels.ts";
-import { createMintId, type MintId } from "./mint-id.ts";
+import { mintId, type MintId } from "./mint-id.ts";
 import { PauseGate } from "./pause-gate.ts";
 import type { GatewayTurn } from "./session/gateway-turn.ts";
 import type { RecognisedBody } from "./session/recent-bodies.ts";
@@ -167,7 +167,7 @@ export class Gateway implements AsyncDisposable {
       constraints: options.constraints ?? "ignore",
       ...(options.policyModels !== undefined && { policyModels: options.policyModels }),
       ...(options.columns !== undefined && { columns: options.columns }),
-      mint: options.mint ?? createMintId(),
+      mint: options.mint ?? mintId,
       onFailure: (error) => this.#options.onFailure?.(error),
       onTurn: (turn) => this.#options.onTurn?.(turn),
       whenOpen: (signal) => this.#gate.whenOpen(signal),
@@ -364,9 +364,8 @@ export class Gateway implements AsyncDisposable {
   }
 
   /** Counts a request of the session that was refused as wrong. */
-  countRefusal(session: GatewaySession, { isRefusal, message }: ClientError): void {
-    if (!isRefusal) return;
-    session.counters.refused(message);
+  countRefusal(session: GatewaySession, error: unknown): void {
+    session.countRefusal(error);
     this.#writeCounts();
   }
 

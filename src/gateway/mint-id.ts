@@ -8,17 +8,14 @@ const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 /** Number of random characters after the prefix. They carry more than 128 bits. */
 const idLength = 24;
 
-/** @param random - The source of random bytes. Default: the system's. */
-export function createMintId(random: (size: number) => Uint8Array = randomBytes): MintId {
-  return (prefix) => {
-    let id = "";
-    while (id.length < idLength) {
-      for (const byte of random(idLength * 2)) {
-        // Rejects the bytes from 248 on, because they would make the first 8 characters more
-        // likely.
-        if (byte < 248 && id.length < idLength) id += digits[byte % 62];
-      }
+/** Mints an id from the system's random bytes. */
+export const mintId: MintId = (prefix) => {
+  let id = "";
+  while (id.length < idLength) {
+    for (const byte of randomBytes(idLength * 2)) {
+      // Rejects the bytes from 248 on, because they would make the first 8 characters more likely.
+      if (byte < 248 && id.length < idLength) id += digits[byte % 62];
     }
-    return prefix + id;
-  };
-}
+  }
+  return prefix + id;
+};

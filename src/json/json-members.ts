@@ -123,14 +123,18 @@ function isDigit(byte: number | undefined): boolean {
 }
 
 /** The index of the first byte at or after `from` that is not white space. */
-export function skipSpace(bytes: Buffer, from: number): number {
+export function skipSpace(bytes: Uint8Array, from: number): number {
   let at = from;
-  while (bytes[at] === 0x20 || bytes[at] === 0x0a || bytes[at] === 0x0d || bytes[at] === 0x09) at++;
+  while (isSpace(bytes[at])) at += 1;
   return at;
 }
 
+function isSpace(byte: number | undefined): boolean {
+  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
+}
+
 /** The index after the string that starts at `from`. */
-export function skipString(bytes: Buffer, from: number): number {
+export function skipString(bytes: Uint8Array, from: number): number {
   let at = from + 1;
   while (at < bytes.length && bytes[at] !== quote) at += bytes[at] === backslash ? 2 : 1;
   return at + 1;
@@ -140,7 +144,11 @@ export function skipString(bytes: Buffer, from: number): number {
  * The index after the value that starts at `from`; beyond the end of the bytes if the value is not closed or too
  * deep.
  */
-function skipValue(bytes: Buffer, from: number, maxDepth: number): number {
+export function skipValue(
+  bytes: Uint8Array,
+  from: number,
+  maxDepth = Number.POSITIVE_INFINITY,
+): number {
   let depth = 0;
   let at = from;
   while (at < bytes.length) {
@@ -157,7 +165,7 @@ function skipValue(bytes: Buffer, from: number, maxDepth: number): number {
       if (depth === 0) return at;
       depth -= 1;
       if (depth === 0) return at + 1;
-    } else if (depth === 0 && (byte === comma || byte === 0x20 || byte === 0x0a)) {
+    } else if (depth === 0 && (byte === comma || isSpace(byte))) {
       return at;
     }
     at += 1;

@@ -1,7 +1,6 @@
-import { once } from "node:events";
 import { createServer } from "node:http";
 import { UsageError, describeError } from "../errors.ts";
-import { listenAt } from "../http/listen.ts";
+import { listenAt, stopListening } from "../http/listen.ts";
 import { isLocalAddress } from "../http/local-host.ts";
 import { requestPath } from "../http/request-path.ts";
 import type { MetricsSource, RunMetrics } from "./run-metrics.ts";
@@ -52,11 +51,6 @@ export async function startMetricsServer(
   return {
     url: `http://127.0.0.1:${taken}/metrics`,
     observe: (episode) => metrics.observe(episode),
-    async [Symbol.asyncDispose]() {
-      const closed = once(server, "close");
-      server.close();
-      server.closeAllConnections();
-      await closed;
-    },
+    [Symbol.asyncDispose]: async () => await stopListening(server),
   };
 }

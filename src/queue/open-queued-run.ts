@@ -1,8 +1,8 @@
 import type { Run } from "../composition/create-run.ts";
 import { createRunRedactor } from "../composition/run-secrets.ts";
-import { describeContact, describeHandOut } from "./describe-hand-out.ts";
+import { describeContact } from "./describe-hand-out.ts";
 import { openHandOut } from "./open-hand-out.ts";
-import type { OpenQueuedRunOptions, QueuedRun } from "./queued-run.ts";
+import { noteNews, type OpenQueuedRunOptions, type QueuedRun } from "./queued-run.ts";
 import { handedOutAtOnce, type HandOutConfig, type QueueConfig } from "./queue-settings.ts";
 
 /**
@@ -42,12 +42,7 @@ async function openQueuedRun(
     limits: setup.limits,
     columns: setup.columns,
     isRecorded: config.conduct.record !== "none",
-    onNews: (news) => {
-      // If the disk refuses this event, writing the next episode fails, too, and ends the run.
-      folder.writeEvent({ ...news, atMs: setup.now() }).catch(() => {});
-      const text = describeHandOut(news);
-      if (text !== undefined) say(text);
-    },
+    onNews: noteNews(run, { folder, say }),
     onContact: (contact) => say(describeContact(contact)),
   });
   for (const text of opened.warnings) say(text);

@@ -3,6 +3,7 @@ import type { RunResults } from "./collect-results.ts";
 import { areSame, boundsOf, estimateDifference, type Estimate } from "./statistics/interval.ts";
 import { signTest } from "./statistics/sign-test.ts";
 import type { TaskRewards } from "./task-rewards.ts";
+import { mean } from "../values/sum.ts";
 
 /** One task in both runs. JSON-able. */
 export interface TaskComparison {
@@ -138,8 +139,4 @@ function compareTask(left: TaskRewards, right: TaskRewards): TaskComparison {
   // A results file has only the task's number; a run's folder has its complete id.
   const taskId = left.taskId.length >= right.taskId.length ? left.taskId : right.taskId;
   return { taskId, taskIndex: left.taskIndex, a, b, verdict };
-}
-
-function mean(values: readonly number[]): number {
-  return values.reduce((sum, value) => sum + value, 0) / values.length;
 }

@@ -1,5 +1,6 @@
 import type { EpisodeRow } from "../run/folder/run-folder.ts";
 import { boundsOf, estimateMean, type Estimate } from "./statistics/interval.ts";
+import { mean } from "../values/sum.ts";
 
 /** A named component of the rewards in a report. JSON-able. */
 export interface ComponentEvaluation {
@@ -40,7 +41,7 @@ export class ComponentTally {
       Array.from(this.#known, ([name, { values, weights }]) => {
         const lists = [...values.values()];
         const all = lists.flat();
-        const means = lists.map((own) => own.reduce((sum, each) => sum + each, 0) / own.length);
+        const means = lists.map(mean);
         const [weight] = weights;
         const component = {
           mean: estimateMean(means, boundsOf(all))!,

@@ -14,6 +14,8 @@ import type { NumberedEpisode } from "./number-trials.ts";
 import { estimatePasses } from "./statistics/estimate-passes.ts";
 import { tauBenchMetrics } from "./tau-bench-metrics.ts";
 import { isSuccessful, succeeded } from "./trial-result.ts";
+import { sum } from "../values/sum.ts";
+import { describeNumbers } from "../values/describe-numbers.ts";
 
 /** The policy's prices in US dollars per million tokens. */
 export interface PolicyPrices {
@@ -293,16 +295,10 @@ function asTauBench(tasks: readonly TaskEvaluation[]) {
 }
 
 function describeDurations(durations: readonly number[]): Durations {
-  const sorted = durations.toSorted((left, right) => left - right);
-  const at = (share: number) =>
-    sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? 0;
-  return { mean: sum(sorted) / sorted.length, median: at(0.5), p95: at(0.95), max: at(1) };
+  const { sum: _sum, ...described } = describeNumbers(durations)!;
+  return described;
 }
 
 function count<Key extends string>(counts: Partial<Record<Key, number>>, key: Key): void {
   counts[key] = (counts[key] ?? 0) + 1;
-}
-
-function sum(values: readonly number[]): number {
-  return values.reduce((total, value) => total + value, 0);
 }

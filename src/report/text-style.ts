@@ -50,6 +50,6 @@ export function shortened(text: string, length: number): string {
 }
 
 /** Indents every line of a text. */
-export function indented(text: string, by = "  "): string {
-  return text.replaceAll(/^/gm, by);
+export function indented(text: string): string {
+  return text.replaceAll(/^/gm, "  ");
 }

@@ -11,7 +11,7 @@ import type { Engine, GenerateRequest, Generation } from "../engine/engine.ts";
 import type { EpisodeTracer } from "../episode/episode-tracer.ts";
 import type { Episode } from "../episode/episode.ts";
 import { RolloutError } from "../errors.ts";
-import { passOn } from "./policy/engine-watch.ts";
+import { passOn } from "../engine/pass-on.ts";
 import { registeredTracing, type RegisteredTracing } from "./registered-tracing.ts";
 import type { StartRunOptions } from "./start-run-options.ts";
 

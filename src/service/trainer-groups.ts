@@ -1,6 +1,6 @@
 import { UsageError } from "../errors.ts";
 import { columnObject } from "../export/column-document.ts";
-import { exportGroup } from "../export/export-groups.ts";
+import { exportGroup } from "../export/export-group.ts";
 import type { ExportMember, ExportSurroundings } from "../export/exporter.ts";
 import { exporters, type ExportTarget } from "../export/exporters.ts";
 import { sayNote } from "../export/say-note.ts";

@@ -2,6 +2,7 @@ import { createColumnPart, type ColumnParts } from "../columns/column-part.ts";
 import { expertBytes, type ColumnSpecs, type ExpertShape } from "../columns/column-specs.ts";
 import { encodeRagged } from "../columns/ragged-rows.ts";
 import type { ColumnRequest, Engine, Generation } from "../engine/engine.ts";
+import { passOn } from "../engine/pass-on.ts";
 
 /**
  * Adds side columns to an engine: invented values that depend only on the ids, their places and the policy version. A
@@ -12,19 +13,17 @@ import type { ColumnRequest, Engine, Generation } from "../engine/engine.ts";
  */
 export function withInventedColumns(engine: Engine): Engine {
   return {
-    kind: engine.kind,
+    ...passOn(engine),
     async generate({ columns, ...request }, options) {
       const generation = await engine.generate(request, options);
       if (columns === undefined || generation.outputIds.length === 0) return generation;
       const ids = [...request.promptIds, ...generation.outputIds];
       return { ...generation, columns: inventColumns(ids, { columns, generation }) };
     },
-    ...(engine.score && { score: async (...call) => await engine.score!(...call) }),
     describe: async (options) => ({
       ...(await engine.describe(options)),
       columns: ["routedExperts", "keptTokens", "topLogprobs"],
     }),
-    close: async () => await engine.close(),
   };
 }
 

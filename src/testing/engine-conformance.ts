@@ -575,7 +575,8 @@ async function assertFails(
   assert.equal(error.retryable, retryable);
 }
 
-async function failureOf(call: Promise<unknown>): Promise<RolloutError> {
+/** Returns the failure of a call. */
+export async function failureOf(call: Promise<unknown>): Promise<RolloutError> {
   const error: unknown = await call.then(
     () => assert.fail("Cannot continue: the call succeeded, expected it to fail"),
     (thrown: unknown) => thrown,

@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
 import type { Engine, GenerateRequest, ScoreRequest } from "../engine/engine.ts";
 import { RolloutError } from "../errors.ts";
-import type {
-  ConformanceTestApi,
-  EngineHarness,
-  EngineScenario,
-  EngineUnderTest,
+import {
+  failureOf,
+  type ConformanceTestApi,
+  type EngineHarness,
+  type EngineScenario,
+  type EngineUnderTest,
 } from "./engine-conformance.ts";
 import { IMPOSSIBLE_LOGPROBS, foreignIds } from "./malformed-turn.ts";
 
@@ -226,13 +227,4 @@ async function assertFails(
   const error = await failureOf(tested.score(SCORED));
   assert.equal(error.code, code);
   assert.equal(error.retryable, retryable);
-}
-
-async function failureOf(call: Promise<unknown>): Promise<RolloutError> {
-  const error: unknown = await call.then(
-    () => assert.fail("Cannot continue: the call succeeded, expected it to fail"),
-    (thrown: unknown) => thrown,
-  );
-  assert.ok(error instanceof RolloutError, `Expected a RolloutError, got ${String(error)}`);
-  return error;
 }

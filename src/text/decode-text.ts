@@ -27,11 +27,8 @@ export function decodeText(bytes: Uint8Array, { mark = "keep" }: DecodeOptions =
  *
  * @throws TypeError like `decodeText()`, and file system errors.
  */
-export async function readTextFile(
-  file: string,
-  { signal, ...options }: DecodeOptions & { readonly signal?: AbortSignal | undefined } = {},
-): Promise<string> {
-  return decodeText(await readFile(file, signal && { signal }), options);
+export async function readTextFile(file: string, options: DecodeOptions = {}): Promise<string> {
+  return decodeText(await readFile(file), options);
 }
 
 /** The first bytes of compressed data. */

@@ -14,11 +14,8 @@ import { parseStrictJson } from "../json/strict-json.ts";
  *   the file does not name.
  * @throws UsageError that names the file and the position if it cannot be read.
  */
-export async function readScript(
-  file: string,
-  { signal }: { signal?: AbortSignal } = {},
-): Promise<(task: Task) => readonly UserLine[]> {
-  const value = await readJson(file, signal);
+export async function readScript(file: string): Promise<(task: Task) => readonly UserLine[]> {
+  const value = await readJson(file);
   if (Array.isArray(value)) {
     const lines = asLines(value, file);
     return () => lines;
@@ -42,11 +39,10 @@ export async function readScript(
   };
 }
 
-async function readJson(file: string, signal: AbortSignal | undefined): Promise<unknown> {
+async function readJson(file: string): Promise<unknown> {
   try {
-    return parseStrictJson(await readTextFile(file, { mark: "drop", signal }));
+    return parseStrictJson(await readTextFile(file, { mark: "drop" }));
   } catch (error) {
-    signal?.throwIfAborted();
     throw new UsageError(`Cannot read the script ${file}: ${describeError(error)}`, {
       cause: error,
     });

@@ -16,11 +16,8 @@ import { parseStrictJson } from "../json/strict-json.ts";
  *
  * @throws UsageError that names the file and the member if a prompt cannot be used.
  */
-export async function readUserPrompts(
-  file: string,
-  { signal }: { signal?: AbortSignal } = {},
-): Promise<UserPrompts> {
-  const text = await readText(file, signal);
+export async function readUserPrompts(file: string): Promise<UserPrompts> {
+  const text = await readText(file);
   if (file.endsWith(".py")) return userPromptsFromPython(text, file);
   const prompts = asRecord(parseJson(text, file), file);
   return {
@@ -31,11 +28,10 @@ export async function readUserPrompts(
   };
 }
 
-async function readText(file: string, signal: AbortSignal | undefined): Promise<string> {
+async function readText(file: string): Promise<string> {
   try {
-    return await readTextFile(file, { mark: "drop", signal });
+    return await readTextFile(file, { mark: "drop" });
   } catch (error) {
-    signal?.throwIfAborted();
     throw new UsageError(`Cannot read the user prompts ${file}: ${describeError(error)}`, {
       cause: error,
     });

@@ -2,7 +2,7 @@ import type { Server } from "node:http";
 import { createAdaptorServer } from "@hono/node-server";
 import { Hono } from "hono";
 import { RolloutError, UsageError, describeError } from "../errors.ts";
-import { listenAt } from "../http/listen.ts";
+import { listenAt, stopListening } from "../http/listen.ts";
 import { isLocalAddress } from "../http/local-host.ts";
 import { columnNames } from "../columns/column-specs.ts";
 import type { RunFacts } from "./model/episode-entry.ts";
@@ -10,6 +10,7 @@ import { encodeRow } from "./model/row-columns.ts";
 import { pageFiles, pageHtml, readPageFile } from "./page-files.ts";
 import { rescoreRow, type Rescoring } from "./source/rescore-row.ts";
 import { RowSource } from "./source/row-source.ts";
+import { OpenColumns } from "../run/columns/open-columns.ts";
 import { SideColumnSource } from "./source/side-column-source.ts";
 import type { RunCatalog } from "./source/run-catalog.ts";
 import { TeacherSource } from "./source/teacher-source.ts";
@@ -53,8 +54,9 @@ export async function startViewer(
   { port, model, rescorings = new Map() }: ViewerOptions,
 ): Promise<ViewerServer> {
   const rows = new RowSource(model);
-  const sideColumns = new SideColumnSource(rows);
-  const teachers = new TeacherSource(rows);
+  const columns = new OpenColumns();
+  const sideColumns = new SideColumnSource(rows, columns);
+  const teachers = new TeacherSource(rows, columns);
   const app = viewerApp(catalog, { rows, sideColumns, teachers, rescorings });
   const server = createAdaptorServer({ fetch: app.fetch }) as Server;
   const taken = await listenAt(server, { host: "127.0.0.1", port }).catch((cause: unknown) => {
@@ -66,11 +68,8 @@ export async function startViewer(
   return {
     url: `http://127.0.0.1:${taken}/`,
     async [Symbol.asyncDispose]() {
-      const closed = new Promise((resolve) => server.close(resolve));
-      server.closeAllConnections();
-      await closed;
-      await sideColumns[Symbol.asyncDispose]();
-      await teachers[Symbol.asyncDispose]();
+      await stopListening(server);
+      await columns[Symbol.asyncDispose]();
     },
   };
 }

@@ -32,7 +32,7 @@ export function defineGateway(command: Command): void {
 async function serveAgents(config: GatewayConfig, display: Display): Promise<void> {
   const { createGatewayRun } = await import("../../composition/gateway-run.ts");
   const { serveGateway } = await import("../../gateway/server/serve.ts");
-  const { stopOnInterrupt } = await import("../interrupt.ts");
+  const { stopOnInterrupt, untilAborted } = await import("../interrupt.ts");
   const signal = stopOnInterrupt();
   const note = (text: string): void => {
     if (!display.quiet) writeError(`note: ${text}\n`);
@@ -60,7 +60,7 @@ async function serveAgents(config: GatewayConfig, display: Display): Promise<voi
     };
     await using served = await serveGateway(run.gateway, place);
     await writeOut(introduction(served.url, run.folder.name, { config, display }));
-    await interrupted(signal);
+    await untilAborted(signal);
   }
   await run.end();
   const { warning } = run.gateway;
@@ -86,11 +86,4 @@ function introduction(
     `anthropic   ANTHROPIC_BASE_URL=${url} ANTHROPIC_AUTH_TOKEN=<${key}>\n` +
     `rows        ${folder}\n`
   );
-}
-
-async function interrupted(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return;
-  await new Promise<void>((resolve) => {
-    signal.addEventListener("abort", () => resolve(), { once: true });
-  });
 }

@@ -33,7 +33,7 @@ async function serve(config: ServiceConfig, display: Display): Promise<void> {
   const { serveRollouts } = await import("../../service/server/serve-rollouts.ts");
   const { createRunRedactor } = await import("../../composition/run-secrets.ts");
   const { readVersion } = await import("../../composition/version.ts");
-  const { stopOnInterrupt } = await import("../interrupt.ts");
+  const { stopOnInterrupt, untilAborted } = await import("../interrupt.ts");
   hideSecrets(createRunRedactor(config.run, process.env));
   const token = readVariable(process.env, config.tokenEnv, "--token-env");
   const signal = stopOnInterrupt();
@@ -64,17 +64,10 @@ async function serve(config: ServiceConfig, display: Display): Promise<void> {
       : `listening   ${url}\ndata        ${config.dir}\n`,
   );
   await Promise.race([
-    aborted(signal),
+    untilAborted(signal),
     service.failed,
     ...(agentLightning ? [agentLightning.work(service)] : []),
   ]);
   // Streams can send their last line before the connections are closed.
   service.stop();
-}
-
-async function aborted(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return;
-  await new Promise<void>((resolve) => {
-    signal.addEventListener("abort", () => resolve(), { once: true });
-  });
 }

@@ -1,18 +1,17 @@
 import { redactionMark } from "../../secrets/redactor.ts";
 import { samplingFactsIn, toSamplingSettings } from "../../run/policy/found-sampling.ts";
 import type { RunManifest } from "../../run/folder/run-folder.ts";
-import { runSettings, type RunSettings } from "./run-config.ts";
+import { runSettings } from "./run-config.ts";
 import type { GivenSettings, Setting } from "./setting.ts";
 
 /**
  * Returns the settings to store in a run's folder: all of them, and those that must stay the same
  * when the run is resumed.
  */
-export function describeSettings(settings: RunSettings): {
-  readonly settings: GivenSettings;
-  readonly configuration: GivenSettings;
-} {
-  const table: readonly Setting[] = runSettings;
+export function describeSettings(
+  settings: object,
+  table: readonly Setting[] = runSettings,
+): { readonly settings: GivenSettings; readonly configuration: GivenSettings } {
   const kept = Object.entries(settings).filter(([, value]) => value !== undefined);
   const fixed = new Set(
     table.filter(({ operational }) => operational !== true).map(({ name }) => name),

@@ -1,3 +1,4 @@
+import { isCount } from "../../values/is-count.ts";
 import { isObject } from "../../values/is-object.ts";
 import { UsageError } from "../../errors.ts";
 import { shownToolName } from "../../message.ts";
@@ -41,10 +42,6 @@ export const namedSplits: Member = {
 
 /** The rules for the members of a user. */
 export const userMembers: Readonly<Record<string, Member>> = { strategy: text, open: method };
-
-function isCount(value: unknown): boolean {
-  return Number.isSafeInteger(value) && (value as number) >= 0;
-}
 
 function isTool(value: unknown): boolean {
   if (!isObject(value) || !(value["openai"] instanceof Map)) return false;

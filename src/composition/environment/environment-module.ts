@@ -1,9 +1,8 @@
 import { isObject } from "../../values/is-object.ts";
-import { stat } from "node:fs/promises";
 import path from "node:path";
 import type { Environment } from "../../environment/environment.ts";
 import { UsageError, describeError } from "../../errors.ts";
-import { importModule, typeScriptFault } from "../../files/import-module.ts";
+import { findModule, importModule, typeScriptFault } from "../../files/import-module.ts";
 import type { User } from "../../user/user.ts";
 import { assertMembers, environmentMembers, userMembers } from "./environment-members.ts";
 import { findSyntaxError } from "./find-syntax-error.ts";
@@ -64,14 +63,7 @@ export async function loadModuleUser(file: string): Promise<User | undefined> {
 type Exports = Readonly<Record<string, unknown>>;
 
 async function importFile(file: string): Promise<Exports> {
-  const absolute = path.resolve(file);
-  const found = await stat(absolute).catch(() => undefined);
-  if (found?.isFile() !== true) {
-    throw new UsageError(
-      `Cannot find environment ${file}: ${absolute} is ${found === undefined ? "absent" : "no file"}, ` +
-        "expected a JavaScript module",
-    );
-  }
+  const absolute = await findModule("environment", file);
   try {
     return (await importModule(absolute)) as Exports;
   } catch (error) {

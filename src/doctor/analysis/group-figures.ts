@@ -6,12 +6,9 @@ export interface TokenPairs {
   readonly trainer: Float64Array;
 }
 
-/** Returns the figures on the tokens that `isWanted` chooses; `undefined` if there is none with a value. */
-export function figuresOf(
-  { engine, trainer }: TokenPairs,
-  isWanted: (index: number) => boolean = () => true,
-): DifferenceFigures | undefined {
-  return tallyOf({ engine, trainer }, isWanted).figures();
+/** Returns the figures on all tokens; `undefined` if there is none with a value. */
+export function figuresOf(pairs: TokenPairs): DifferenceFigures | undefined {
+  return tallyOf(pairs, () => true).figures();
 }
 
 /** Collects the tokens that `isWanted` chooses. */

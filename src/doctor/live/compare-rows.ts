@@ -2,7 +2,8 @@ import type { ColumnPart } from "../../columns/column-part.ts";
 import { specsIn, type ExpertShape } from "../../columns/column-specs.ts";
 import { describeError, UsageError } from "../../errors.ts";
 import { openStoredRun } from "../../report/read-run.ts";
-import { openColumnFolder, type ColumnFolder } from "../../run/columns/column-folder.ts";
+import type { ColumnFolder } from "../../run/columns/column-folder.ts";
+import type { OpenColumns } from "../../run/columns/open-columns.ts";
 import { loadTokenCodec } from "../../tokenizer/load-codec.ts";
 import type { TokenCodec } from "../../tokenizer/codec.ts";
 import type { Sample } from "../../trajectory/sample.ts";
@@ -62,23 +63,6 @@ export async function openComparedRun(dir: string, codecs: CodecStore): Promise<
     kinds: codec === undefined ? readPlainKinds : createKindReader(codec, parsersIn(manifest)),
     shape: specsIn(manifest.found).routedExperts,
   };
-}
-
-/** The columns of several runs, open for reading. */
-export class OpenColumns implements AsyncDisposable {
-  readonly #folders = new Map<string, ColumnFolder>();
-
-  /** Returns the columns of a run's folder. */
-  of(dir: string): ColumnFolder {
-    const folder = this.#folders.get(dir) ?? openColumnFolder(dir);
-    this.#folders.set(dir, folder);
-    return folder;
-  }
-
-  /** Closes the files. */
-  async [Symbol.asyncDispose](): Promise<void> {
-    for (const folder of this.#folders.values()) await folder[Symbol.asyncDispose]();
-  }
 }
 
 /** A training row with the trainer's logprobs of it. */

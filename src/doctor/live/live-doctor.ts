@@ -1,5 +1,6 @@
 import path from "node:path";
 import { UsageError } from "../../errors.ts";
+import { OpenColumns } from "../../run/columns/open-columns.ts";
 import { splitLines } from "../../text/split-lines.ts";
 import { countOf } from "../../text/count-of.ts";
 import { isObject } from "../../values/is-object.ts";
@@ -9,13 +10,7 @@ import { inOrder, ProblemTally } from "../input/problem-tally.ts";
 import { parseTrainerLine, toTrainerRow } from "../input/read-trainer-row.ts";
 import type { InputProblem } from "../input/trainer-row.ts";
 import { judge } from "../verdict/judge.ts";
-import {
-  CodecStore,
-  compareRow,
-  openComparedRun,
-  OpenColumns,
-  type ComparedRun,
-} from "./compare-rows.ts";
+import { CodecStore, compareRow, openComparedRun, type ComparedRun } from "./compare-rows.ts";
 import { commonFacts } from "./common-facts.ts";
 import { type ComparedRow, RowWindow } from "./row-window.ts";
 

@@ -1,5 +1,6 @@
 import { STATUS_CODES } from "node:http";
 import { parseJsonText } from "../../json/parse-json.ts";
+import { isCount } from "../../values/is-count.ts";
 import { isObject } from "../../values/is-object.ts";
 import { failureOfOutcome, readErrorMessage } from "../http/http-failure.ts";
 import type { HttpReply } from "../http/http-transport.ts";
@@ -140,10 +141,6 @@ export function readChatUsage(usage: unknown): ReportedChatUsage | null {
     ...(isCount(cached) && { cachedInputTokenCount: cached }),
     outputTokenCount: isCount(output) ? output : 0,
   };
-}
-
-function isCount(value: unknown): value is number {
-  return Number.isSafeInteger(value) && (value as number) >= 0;
 }
 
 function fieldsOf(value: unknown): Fields {

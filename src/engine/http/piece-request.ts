@@ -10,13 +10,7 @@ export interface PieceRequest {
   readonly maxNewTokens: number;
   readonly turn: Pick<
     GenerateRequest,
-    | "sampling"
-    | "stopTokenIds"
-    | "stopTexts"
-    | "constraint"
-    | "columns"
-    | "sessionId"
-    | "vocabularySize"
+    "sampling" | "stopTokenIds" | "constraint" | "columns" | "sessionId" | "vocabularySize"
   >;
 }
 

@@ -4,6 +4,7 @@ import type { ColumnPart, ColumnParts } from "../../columns/column-part.ts";
 import type { ColumnsWanted } from "../../columns/column-problem.ts";
 import { namesOf, type ColumnName } from "../../columns/column-specs.ts";
 import { bytesAtOnce, hashInTurns } from "../../columns/hash-in-turns.ts";
+import type { PieceReply } from "./piece-reply.ts";
 import type { PieceRequest } from "./piece-request.ts";
 import { ReplyProblem } from "./reply-reading.ts";
 
@@ -39,11 +40,27 @@ export async function joinChunks(
 }
 
 /**
- * Checks the columns of a reply, and makes one part of each. Their policy version is `""`.
+ * Adds the columns that were requested to a parsed reply. An interrupted reply may lack them.
  *
+ * @param find - Finds the columns in the reply.
  * @throws ReplyProblem for a missing column, and for values that no engine returns.
  */
-export async function toColumns(
+export async function withColumns(
+  read: PieceReply,
+  request: PieceRequest,
+  find: (ids: readonly number[]) => Promise<FoundColumns>,
+): Promise<PieceReply> {
+  if (read.type !== "finished" && read.type !== "interrupted") return read;
+  const { ids } = read.piece;
+  if (ids.length === 0) return read;
+  const found = await find(ids);
+  const isLacking = namesOf(request.turn.columns!.specs).some((name) => found[name] === undefined);
+  if (read.type === "interrupted" && isLacking) return read;
+  return { ...read, piece: { ...read.piece, columns: await toColumns(found, request, ids) } };
+}
+
+/** Checks the columns of a reply, and makes one part of each. Their policy version is `""`. */
+async function toColumns(
   found: FoundColumns,
   request: PieceRequest,
   sampledIds: readonly number[],

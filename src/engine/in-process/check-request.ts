@@ -37,9 +37,6 @@ export function checkGenerateRequest(request: GenerateRequest, limits: RequestLi
     const expected = idExpectation(limits.vocabularySize);
     throw badRequest(`promptIds[${foreign}] is ${promptIds[foreign]}`, expected);
   }
-  if (request.stopTexts !== undefined && request.stopTexts.length > 0) {
-    throw badRequest("stopTexts has texts", "none: this engine has no text");
-  }
   if (request.constraint !== undefined) {
     throw badRequest(`constraint is ${request.constraint.type}`, "none: this engine has none");
   }

@@ -42,7 +42,7 @@ export function encodeCompletionBody(piece: PieceRequest, options: BodyOptions):
   const { turn, inputIds, maxNewTokens } = piece;
   const fields = {
     ...encodeParameters(turn.sampling, { windowLength: inputIds.length + maxNewTokens }),
-    ...encodeEnds(turn),
+    ...(turn.constraint?.type === "json-schema" && { json_schema: turn.constraint.schema }),
     n_predict: maxNewTokens,
     // Logprobs of the sampled token only. 0 would return none.
     n_probs: 1,
@@ -72,14 +72,6 @@ export function encodeScoringBody(
     ...encodeRest(sessionId, options),
   };
   return jsonWithIds(fields, { name: "prompt", ids: inputIds });
-}
-
-/** Encodes the stop texts and the form of the output. */
-function encodeEnds({ stopTexts = [], constraint }: PieceRequest["turn"]): Record<string, unknown> {
-  return {
-    ...(stopTexts.length !== 0 && { stop: stopTexts }),
-    ...(constraint?.type === "json-schema" && { json_schema: constraint.schema }),
-  };
 }
 
 /** A bias that forces one id. It changes the sampled id, but not the reported logprobs. */

@@ -22,7 +22,7 @@ export function encodeGenerateBody(
     rid: wireId,
     sampling_params: {
       ...encodeSampling(piece.turn.sampling),
-      ...encodeEnds(piece.turn),
+      ...encodeForm(piece.turn),
       max_new_tokens: piece.maxNewTokens,
       stop_token_ids: piece.turn.stopTokenIds,
       skip_special_tokens: false,
@@ -101,17 +101,16 @@ function encodeColumns(columns: PieceRequest["turn"]["columns"]): Record<string,
   };
 }
 
-/** Encodes the stop texts and the form of the output. */
-function encodeEnds({ stopTexts = [], constraint }: PieceRequest["turn"]): Record<string, unknown> {
-  const stop = stopTexts.length === 0 ? {} : { stop: stopTexts };
+/** Encodes the form of the output. */
+function encodeForm({ constraint }: PieceRequest["turn"]): Record<string, unknown> {
   switch (constraint?.type) {
     case undefined:
-      return stop;
+      return {};
     case "json-schema":
-      return { ...stop, json_schema: JSON.stringify(constraint.schema) };
+      return { json_schema: JSON.stringify(constraint.schema) };
     case "regex":
-      return { ...stop, regex: constraint.pattern };
+      return { regex: constraint.pattern };
     case "structural-tag":
-      return { ...stop, structural_tag: JSON.stringify(constraint.tag) };
+      return { structural_tag: JSON.stringify(constraint.tag) };
   }
 }

@@ -1,12 +1,12 @@
 import type { ColumnName, ExpertShape } from "../../columns/column-specs.ts";
-import { expertBytes, namesOf } from "../../columns/column-specs.ts";
+import { expertBytes } from "../../columns/column-specs.ts";
 import type { JsonObject } from "../../values/is-object.ts";
 import { Base64Reader } from "../http/base64-reader.ts";
 import { BlobCutter } from "../http/blob-cutter.ts";
 import type { PieceReply } from "../http/piece-reply.ts";
 import type { PieceRequest } from "../http/piece-request.ts";
 import { encodeKept, encodeTops } from "../http/ragged-lists.ts";
-import { joinChunks, mostRows, toColumns } from "../http/reply-columns.ts";
+import { joinChunks, mostRows, withColumns, type FoundColumns } from "../http/reply-columns.ts";
 import { ReplyProblem, show } from "../http/reply-reading.ts";
 import { readReplyObject } from "./generate-reply.ts";
 import { readTop } from "./read-top.ts";
@@ -60,15 +60,11 @@ export async function readReply(
   cutter: ColumnCutter | undefined,
 ): Promise<PieceReply> {
   const read = readReplyObject(reply, request);
-  if (cutter === undefined || (read.type !== "finished" && read.type !== "interrupted")) {
-    return read;
-  }
-  const { ids } = read.piece;
-  if (ids.length === 0) return read;
-  const meta = reply["meta_info"] as JsonObject;
-  const found = await findColumns(meta, { request, cutter, tokenCount: ids.length });
-  if (read.type === "interrupted" && found.lacking !== undefined) return read;
-  return { ...read, piece: { ...read.piece, columns: await toColumns(found, request, ids) } };
+  if (cutter === undefined) return read;
+  return await withColumns(read, request, async ({ length: tokenCount }) => {
+    const meta = reply["meta_info"] as JsonObject;
+    return await findColumns(meta, { request, cutter, tokenCount });
+  });
 }
 
 async function findColumns(
@@ -78,7 +74,7 @@ async function findColumns(
     cutter,
     tokenCount,
   }: { request: PieceRequest; cutter: ColumnCutter; tokenCount: number },
-): Promise<Partial<Record<ColumnName, Uint8Array>> & { readonly lacking?: ColumnName }> {
+): Promise<FoundColumns> {
   const { specs, knownRows } = request.turn.columns!;
   const found: Partial<Record<ColumnName, Uint8Array>> = {};
   if (specs.routedExperts) {
@@ -103,8 +99,7 @@ async function findColumns(
         readTop(list, `meta_info.output_top_logprobs[${row}]`),
       );
   }
-  const lacking = namesOf(specs).find((name) => found[name] === undefined);
-  return { ...found, ...(lacking !== undefined && { lacking }) };
+  return found;
 }
 
 /** Returns the decoded bytes of a column. `undefined` if the reply lacks it. */

@@ -126,7 +126,7 @@ function readFinish(
 }
 
 function hasStopStrings({ turn }: PieceRequest): boolean {
-  const stop = turn.stopTexts ?? turn.sampling.extra?.["stop"];
+  const stop = turn.sampling.extra?.["stop"];
   return typeof stop === "string" || (Array.isArray(stop) && stop.length > 0);
 }
 

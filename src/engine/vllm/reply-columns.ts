@@ -1,11 +1,11 @@
-import { namesOf, rowBytesOf, type ColumnName } from "../../columns/column-specs.ts";
+import { rowBytesOf, type ColumnName } from "../../columns/column-specs.ts";
 import { isObject, type JsonObject } from "../../values/is-object.ts";
 import { Base64Reader } from "../http/base64-reader.ts";
 import { BlobCutter } from "../http/blob-cutter.ts";
 import type { PieceReply } from "../http/piece-reply.ts";
 import type { PieceRequest } from "../http/piece-request.ts";
 import { encodeKept, encodeTops, type TopEntry } from "../http/ragged-lists.ts";
-import { joinChunks, mostRows, toColumns } from "../http/reply-columns.ts";
+import { joinChunks, mostRows, withColumns, type FoundColumns } from "../http/reply-columns.ts";
 import { ReplyProblem, readObject, readTokenId, show } from "../http/reply-reading.ts";
 import { npyHeaderBytes, readNpyRows } from "./npy-rows.ts";
 import { LOGPROB_FLOOR, readVllmReplyObject } from "./piece-reading.ts";
@@ -39,23 +39,17 @@ export async function readReply(
   }: { request: PieceRequest; api: VllmApi; cutter: ColumnCutter | undefined },
 ): Promise<PieceReply> {
   const read = readVllmReplyObject(reply, { request, api });
-  if (cutter === undefined || (read.type !== "finished" && read.type !== "interrupted")) {
-    return read;
-  }
-  const { ids } = read.piece;
-  if (ids.length === 0) return read;
-  const [choice] = reply["choices"] as readonly [JsonObject];
-  const found = await findColumns(choice, { request, cutter, ids });
-  const { specs } = request.turn.columns!;
-  const isLacking = namesOf(specs).some((name) => found[name] === undefined);
-  if (read.type === "interrupted" && isLacking) return read;
-  return { ...read, piece: { ...read.piece, columns: await toColumns(found, request, ids) } };
+  if (cutter === undefined) return read;
+  return await withColumns(read, request, async (ids) => {
+    const [choice] = reply["choices"] as readonly [JsonObject];
+    return await findColumns(choice, { request, cutter, ids });
+  });
 }
 
 async function findColumns(
   choice: JsonObject,
   { request, cutter, ids }: { request: PieceRequest; cutter: ColumnCutter; ids: readonly number[] },
-): Promise<Partial<Record<ColumnName, Uint8Array>>> {
+): Promise<FoundColumns> {
   const { routedExperts, keptTokens, topLogprobs } = request.turn.columns!.specs;
   const found: Partial<Record<ColumnName, Uint8Array>> = {};
   const { routed_experts: routes, sampling_mask: masks } = choice;

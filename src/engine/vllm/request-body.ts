@@ -75,19 +75,17 @@ function encodeStream(stream: boolean): Record<string, unknown> {
   return stream ? { stream, stream_options: { include_usage: true } } : { stream };
 }
 
-/** Encodes the stop texts and the form of the output. */
-function encodeEnds({ stopTexts = [], constraint }: PieceRequest["turn"]): Record<string, unknown> {
-  const stop = stopTexts.length === 0 ? {} : { stop: stopTexts };
+/** Encodes the form of the output. */
+function encodeForm({ constraint }: PieceRequest["turn"]): Record<string, unknown> {
   switch (constraint?.type) {
     case undefined:
-      return stop;
+      return {};
     case "json-schema":
-      return { ...stop, structured_outputs: { json: constraint.schema } };
+      return { structured_outputs: { json: constraint.schema } };
     case "regex":
-      return { ...stop, structured_outputs: { regex: constraint.pattern } };
+      return { structured_outputs: { regex: constraint.pattern } };
     case "structural-tag":
       return {
-        ...stop,
         structured_outputs: { structural_tag: JSON.stringify(constraint.tag) },
       };
   }
@@ -110,7 +108,7 @@ function encodeColumns(columns: PieceRequest["turn"]["columns"]): Record<string,
 function encodeSampling({ turn, maxNewTokens }: PieceRequest): Record<string, unknown> {
   return {
     ...encodeParameters(turn.sampling),
-    ...encodeEnds(turn),
+    ...encodeForm(turn),
     n: 1,
     max_tokens: maxNewTokens,
     stop_token_ids: turn.stopTokenIds,

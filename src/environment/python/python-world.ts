@@ -3,11 +3,12 @@ import { writeCompactJson } from "../../json/exact-json.ts";
 import type { ToolDefinition } from "../../message.ts";
 import type { PyDict } from "../../../packages/python-values/src/value.ts";
 import type { Task } from "../../task.ts";
-import { isLeaving, textOfLine, type UserSession } from "../../user/user.ts";
+import type { UserSession } from "../../user/user.ts";
 import type { Action, Score, Step, World } from "../environment.ts";
 import { findMistake, noSuchTool, refusedCall, type ToolOutcome } from "../tool-call.ts";
 import { attributed } from "./failed-request.ts";
 import { ActionLog } from "../action-log.ts";
+import { sayToUser, stepOfCall } from "../world-step.ts";
 import type { PythonCallAnswer } from "./python-answers.ts";
 import type { PythonEpisode } from "./python-episode.ts";
 import type { ComparedMembers } from "../compared-members.ts";
@@ -57,9 +58,7 @@ export class PythonWorld implements World {
 
   async #say(content: string, signal: AbortSignal): Promise<Step> {
     this.#played.say(content);
-    const line = await this.#user.reply(content, { signal });
-    const step = { observation: textOfLine(line), from: "user", source: "user" } as const;
-    return isLeaving(line) ? { ...step, done: "user-left" } : step;
+    return await sayToUser(this.#user, content, signal);
   }
 
   async #call(action: Extract<Action, { type: "call" }>, signal: AbortSignal): Promise<Step> {
@@ -69,15 +68,8 @@ export class PythonWorld implements World {
       tool === undefined
         ? { outcome: noSuchTool(name, this.#tools), isDone: false }
         : await this.#perform(tool.callable, given, signal);
-    const { text, isError, ends } = outcome;
-    this.#played.call({ name, given, isError });
-    return {
-      observation: text,
-      from: "tool",
-      source: name,
-      ...(isError && { isError }),
-      ...(ends ? { done: "terminal-tool" } : isDone ? { done: "finished" } : {}),
-    };
+    this.#played.call({ name, given, isError: outcome.isError });
+    return stepOfCall(name, outcome, isDone);
   }
 
   async #perform(

@@ -1,5 +1,4 @@
 import { namesOf, type ColumnSpecs } from "../../columns/column-specs.ts";
-import type { ColumnSource } from "../../columns/index.ts";
 import { openColumnFolder } from "../../run/columns/column-folder.ts";
 import { exporters, type ExportTarget } from "../exporters.ts";
 import { chooseColumns } from "./choose-columns.ts";
@@ -15,21 +14,12 @@ import { ColumnAdder } from "./export-columns.ts";
 export function openColumns(
   dir: string,
   to: ExportTarget,
-  {
-    specs,
-    sink,
-    source,
-  }: {
-    readonly specs: ColumnSpecs;
-    readonly sink: ColumnSink | undefined;
-    /** Default: the columns of the folder. */
-    readonly source?: ColumnSource | undefined;
-  },
+  { specs, sink }: { readonly specs: ColumnSpecs; readonly sink: ColumnSink | undefined },
 ): ColumnAdder | undefined {
   const { taken } = chooseColumns(to, specs);
   if (namesOf(taken).length === 0) return undefined;
   const folder = openColumnFolder(dir);
-  const places = { specs: taken, source: source ?? folder, ...(sink && { sink }) };
+  const places = { specs: taken, source: folder, ...(sink && { sink }) };
   const close = async (): Promise<void> => await folder[Symbol.asyncDispose]();
   return new ColumnAdder(exporters[to].columns.add!, places, close);
 }

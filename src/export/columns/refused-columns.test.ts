@@ -6,7 +6,7 @@ import type { ColumnPart, ColumnSpecs } from "../../columns/index.ts";
 import type { Sample } from "../../trajectory/sample.ts";
 import { diskFiles } from "../../run/disk/files.ts";
 import { writeAtomically } from "../../run/disk/write-atomically.ts";
-import { exportGroup } from "../export-groups.ts";
+import { exportGroup } from "../export-group.ts";
 import { exportRun } from "../export-run.ts";
 import { tableContent, writeShards } from "../export-table.ts";
 import type { ExportTarget } from "../exporters.ts";

@@ -15,6 +15,7 @@ import type { Exporter, ReadyAttempt, ReadyRow } from "../exporter.ts";
  */
 export const artExporter: Exporter = {
   trainer: "ART, Trajectory",
+  isPerAttempt: true,
   layout: "lines",
   columns: artColumns,
   rules: {

@@ -13,6 +13,7 @@ import type { Exporter, ReadyAttempt, ReadyRow } from "../exporter.ts";
  */
 export const nemoRlExporter: Exporter = {
   trainer: "NeMo-RL, NeMo Gym's agent result",
+  isPerAttempt: true,
   layout: "lines",
   columns: nemoRlColumns,
   rules: {

@@ -13,6 +13,7 @@ export const slimeExporter: Exporter = {
   trainer: "slime, Sample",
   layout: "lines",
   hasPromptText: true,
+  lineagePath: "metadata.lineage",
   columns: slimeColumns,
   rules: {
     ...countedGroupRules,

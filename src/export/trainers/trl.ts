@@ -11,6 +11,7 @@ import type { Exporter, ReadyAttempt } from "../exporter.ts";
  */
 export const trlExporter: Exporter = {
   trainer: "TRL's GRPOTrainer, rollout_func",
+  isPerAttempt: true,
   layout: "lines",
   columns: noColumns,
   rules: {

@@ -15,6 +15,7 @@ import type { Exporter, ReadyAttempt, ReadyRow } from "../exporter.ts";
  */
 export const verifiersExporter: Exporter = {
   trainer: "verifiers, Trace",
+  isPerAttempt: true,
   layout: "lines",
   columns: verifiersColumns,
   rules: {

@@ -14,6 +14,7 @@ import type { Exporter, ReadyRow } from "../exporter.ts";
  */
 export const verlExporter: Exporter = {
   trainer: "verl, AgentLoopOutput",
+  isPerAttempt: true,
   layout: "lines",
   columns: verlColumns,
   rules: {

@@ -1,7 +1,5 @@
-import { stat } from "node:fs/promises";
-import path from "node:path";
 import { UsageError, describeError } from "../../errors.ts";
-import { importModule, typeScriptFault } from "../../files/import-module.ts";
+import { findModule, importModule, typeScriptFault } from "../../files/import-module.ts";
 import type { ForeignAgent } from "./foreign-agent.ts";
 
 /**
@@ -11,15 +9,7 @@ import type { ForeignAgent } from "./foreign-agent.ts";
  * @throws UsageError if the module cannot be loaded or exports no such function.
  */
 export async function loadAgent(file: string): Promise<ForeignAgent> {
-  const absolute = path.resolve(file);
-  const found = await stat(absolute).catch(() => undefined);
-  if (found?.isFile() !== true) {
-    const what = found === undefined ? "absent" : "no file";
-    throw new UsageError(
-      `Cannot find agent ${file}: ${absolute} is ${what}, expected a JavaScript module`,
-    );
-  }
-  const exported = await importAgent(file, absolute);
+  const exported = await importAgent(file, await findModule("agent", file));
   const agent = exported.run === undefined ? exported.default : exported;
   const run = typeof agent === "function" ? agent : (agent as { run?: unknown } | undefined)?.run;
   if (typeof run === "function") {

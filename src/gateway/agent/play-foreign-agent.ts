@@ -6,7 +6,7 @@ import { checkOpening, checkScore } from "../../episode/check/check-foreign.ts";
 import {
   disposeForeignWorld,
   openForeignWorld,
-  type WorldTerms,
+  worldTermsOf,
 } from "../../episode/foreign-world.ts";
 import { openSession } from "../../episode/open-session.ts";
 import { UserCallTracker } from "../../episode/turn/user-call-tracker.ts";
@@ -260,12 +260,6 @@ async function dispose(play: Attempt, world: World): Promise<void> {
     if (!(error instanceof RolloutError)) throw error;
     play.setup.onTrouble?.(error);
   }
-}
-
-function worldTermsOf({ assignment, clock, setup, userCalls, watch }: Attempt): WorldTerms {
-  const { environment, limits } = setup;
-  const { task } = assignment;
-  return { environment, task, watch, clock, userCalls, timeoutMs: limits.toolTimeoutMs };
 }
 
 /** Returns the user's usage, or no spending if the user cannot report it. */

@@ -1,3 +1,5 @@
+import { skipSpace, skipString, skipValue } from "../../json/json-members.ts";
+
 /** The position of a list in the JSON text of an object, in bytes. */
 interface ListPlace {
   /** Offset after the opening bracket. */
@@ -7,6 +9,9 @@ interface ListPlace {
   /** Offset of the closing bracket. */
   readonly end: number;
 }
+
+const [quote, comma, colonSign] = [0x22, 0x2c, 0x3a];
+const [openBrace, openBracket, closeBracket] = [0x7b, 0x5b, 0x5d];
 
 /** Maximum number of item ends to keep, because a body may have millions of items. */
 export const keptEnds = 6;
@@ -71,55 +76,4 @@ function readItems(
     if (json[at] !== comma) return undefined;
     at = skipSpace(json, at + 1);
   }
-}
-
-const [quote, backslash, comma, colonSign] = [0x22, 0x5c, 0x2c, 0x3a];
-const [openBrace, closeBrace, openBracket, closeBracket] = [0x7b, 0x7d, 0x5b, 0x5d];
-
-/** Returns the offset after the value at `from`, or `from` if no value is there. */
-function skipValue(json: Uint8Array, from: number): number {
-  const first = json[from];
-  if (first === quote) return skipString(json, from);
-  if (first !== openBrace && first !== openBracket) return skipScalar(json, from);
-  let depth = 0;
-  for (let at = from; at < json.length; at++) {
-    const byte = json[at];
-    if (byte === quote) {
-      at = skipString(json, at) - 1;
-    } else if (byte === openBrace || byte === openBracket) {
-      depth += 1;
-    } else if (byte === closeBrace || byte === closeBracket) {
-      depth -= 1;
-      if (depth === 0) return at + 1;
-    }
-  }
-  return json.length;
-}
-
-function skipString(json: Uint8Array, from: number): number {
-  for (let at = from + 1; at < json.length; at++) {
-    const byte = json[at];
-    if (byte === quote) return at + 1;
-    if (byte === backslash) at += 1;
-  }
-  return json.length;
-}
-
-function skipScalar(json: Uint8Array, from: number): number {
-  let at = from;
-  for (; at < json.length; at++) {
-    const byte = json[at]!;
-    if (byte === comma || byte === closeBracket || byte === closeBrace || isSpace(byte)) break;
-  }
-  return at;
-}
-
-function skipSpace(json: Uint8Array, from: number): number {
-  let at = from;
-  while (at < json.length && isSpace(json[at]!)) at += 1;
-  return at;
-}
-
-function isSpace(byte: number): boolean {
-  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 }

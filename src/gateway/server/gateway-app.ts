@@ -115,7 +115,7 @@ async function answer(
   const session = await findSession(gateway, request, context);
   const body = await readBody(request, { budget, incoming: connection.incoming }).catch(
     (error: unknown) => {
-      if (error instanceof ClientError) gateway.countRefusal(session, error);
+      gateway.countRefusal(session, error);
       throw error;
     },
   );

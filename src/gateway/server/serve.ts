@@ -1,8 +1,8 @@
 import { createAdaptorServer } from "@hono/node-server";
 import type { AddressInfo } from "node:net";
 import type { Server } from "node:http";
-import { UsageError, describeError } from "../../errors.ts";
-import { listenAt } from "../../http/listen.ts";
+import { UsageError } from "../../errors.ts";
+import { listenOrRefuse, stopListening } from "../../http/listen.ts";
 import { addressOf, isLocalHost } from "../../http/local-host.ts";
 import type { Gateway } from "../gateway.ts";
 import type { AccessRules } from "./access.ts";
@@ -49,11 +49,7 @@ export async function serveGateway(
   const server = await listen({ fetch, hostname: host, port });
   return {
     url: addressOf(host, (server.address() as AddressInfo).port),
-    async [Symbol.asyncDispose]() {
-      const closed = new Promise((resolve) => server.close(resolve));
-      server.closeAllConnections();
-      await closed;
-    },
+    [Symbol.asyncDispose]: async () => await stopListening(server),
   };
 }
 
@@ -71,11 +67,6 @@ export async function listen(options: {
   const server = createAdaptorServer({ fetch }) as Server;
   // An idle connection must not close while a client sends its next request.
   server.keepAliveTimeout = 75_000;
-  try {
-    await listenAt(server, { host, port });
-  } catch (cause) {
-    const message = `Cannot listen on ${host}:${port}: ${describeError(cause)}`;
-    throw new UsageError(message, { cause });
-  }
+  await listenOrRefuse(server, { host, port });
   return server;
 }

@@ -127,6 +127,11 @@ export class GatewaySession {
     );
   }
 
+  /** Counts the error of a request, if the request was refused as wrong. */
+  countRefusal(error: unknown): void {
+    if (error instanceof ClientError && error.isRefusal) this.counters.refused(error.message);
+  }
+
   touch(): void {
     this.lastUsedAt = this.#clock.now();
   }

@@ -25,8 +25,6 @@ export interface Placement<Record> {
   readonly parent: TurnNode<Record> | undefined;
   /** The reason why the request starts a root. Absent otherwise. */
   readonly cause: RootCause | undefined;
-  /** Index of the message that `cause` refers to. Absent if it refers to the complete request. */
-  readonly causeAt?: number;
   /** The messages after the continued turn, or the complete conversation. Results are in order. */
   readonly environment: readonly ClientMessage[];
   readonly notes: readonly PlacementNote[];
@@ -172,12 +170,12 @@ export class SessionTree<Record> {
       environment: digest(own),
       holdsAssistant: environment.some(({ role }) => role === "assistant"),
     };
-    const found =
+    const cause =
       best.node === undefined
-        ? this.#findCause(keyed, { key, edited })
-        : { cause: "no-environment" as const };
+        ? this.#findCause(keyed, { key, isEdited: edited !== undefined })
+        : ("no-environment" as const);
     const notes = [...new Set(anomalies.map(({ note }) => note))];
-    const placement = { parent: undefined, ...found, environment, notes, key };
+    const placement = { parent: undefined, cause, environment, notes, key };
     if (best.node === undefined && !key.holdsAssistant) {
       this.#placed.set(placement, { messages, tools, place: { ...startWalk, key: own } });
     }
@@ -334,22 +332,17 @@ export class SessionTree<Record> {
 
   #findCause(
     keyed: readonly KeyedMessage[],
-    { key, edited }: { readonly key: PlaceKey; readonly edited: number | undefined },
-  ): { readonly cause: RootCause; readonly causeAt?: number } {
-    if (this.#nodes.length === 0) return { cause: "first" };
-    if (this.#placesUnder(undefined).has(placeName(undefined, key))) {
-      return { cause: "repeated-prompt" };
-    }
+    { key, isEdited }: { readonly key: PlaceKey; readonly isEdited: boolean },
+  ): RootCause {
+    if (this.#nodes.length === 0) return "first";
+    if (this.#placesUnder(undefined).has(placeName(undefined, key))) return "repeated-prompt";
     const otherTools = [...this.#toolNumbers.values()].some(
       (tools) => tools !== key.tools && this.#repeatsUnder(keyed, tools),
     );
-    if (otherTools) return { cause: "tools-changed" };
-    const at = keyed.findIndex(({ message }) => message.role === "assistant");
-    if (at === -1) return { cause: "new-conversation" };
-    if (edited !== undefined) return { cause: "history-edited", causeAt: edited };
-    const moved = keyed.findIndex(({ message }) => this.#isSent(message));
-    if (moved !== -1) return { cause: "moved-turn", causeAt: moved };
-    return { cause: "foreign-assistant", causeAt: at };
+    if (otherTools) return "tools-changed";
+    if (keyed.every(({ message }) => message.role !== "assistant")) return "new-conversation";
+    if (isEdited) return "history-edited";
+    return keyed.some(({ message }) => this.#isSent(message)) ? "moved-turn" : "foreign-assistant";
   }
 
   /** True if the request would continue a turn or repeat a root with these tools. */

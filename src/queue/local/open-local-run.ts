@@ -5,9 +5,8 @@ import { systemClock } from "../../async/clock.ts";
 import { createRunRedactor } from "../../composition/run-secrets.ts";
 import { columnsFolder } from "../../run/columns/column-index.ts";
 import type { Run } from "../../composition/create-run.ts";
-import { describeHandOut } from "../describe-hand-out.ts";
 import { handOutOver } from "../open-hand-out.ts";
-import type { OpenQueuedRunOptions, QueuedRun } from "../queued-run.ts";
+import { noteNews, type OpenQueuedRunOptions, type QueuedRun } from "../queued-run.ts";
 import { openSharedFolder } from "../place/shared-folder.ts";
 import { QueueStore } from "../store/queue-store.ts";
 import { localClients } from "./local-clients.ts";
@@ -43,6 +42,7 @@ export async function openLocalRun(
   const count = Math.min(asked, concurrency);
   const share = Math.ceil(concurrency / count);
   const redactor = createRunRedactor(config, env);
+  const note = noteNews(run, { folder, say });
   const shared = path.join(folder.dir, sharedFolder);
   const store = new LocalStore({ now: systemClock.now, wallNow: Date.now });
   const client = await QueueStore.over(localClients(() => connectHere(store, systemClock)));
@@ -57,10 +57,7 @@ export async function openLocalRun(
     onNews: (news) => {
       // `WorkerProcesses` already replaces a lost worker.
       if (news.type === "no-worker" || news.type === "worker-there") return;
-      // If the disk refuses this event, writing the next episode fails, too, and ends the run.
-      folder.writeEvent({ ...news, atMs: setup.now() }).catch(() => {});
-      const text = describeHandOut(news);
-      if (text !== undefined) say(text);
+      note(news);
     },
   });
   try {

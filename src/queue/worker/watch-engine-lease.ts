@@ -1,4 +1,5 @@
 import type { Engine } from "../../engine/engine.ts";
+import { passOn } from "../../engine/pass-on.ts";
 
 /**
  * Wraps an engine so that each answer is checked against the worker's lease before it is used. A
@@ -8,16 +9,12 @@ import type { Engine } from "../../engine/engine.ts";
  */
 export function watchEngineLease(engine: Engine, watch: () => void): Engine {
   return {
-    kind: engine.kind,
+    ...passOn(engine),
     generate: async (request, options) => {
       const generation = await engine.generate(request, options);
       watch();
       options?.signal?.throwIfAborted();
       return generation;
     },
-    ...(engine.score && { score: async (...call) => await engine.score!(...call) }),
-    describe: async (options) => await engine.describe(options),
-    ...(engine.load && { load: async (options) => await engine.load!(options) }),
-    close: async () => await engine.close(),
   };
 }

@@ -4,6 +4,7 @@ import type { TurnRole, TurnEdge, Rejection } from "../../episode/turn-lineage.t
 import type { EpisodeRow } from "../../run/folder/episode-row.ts";
 import type { CountedRow } from "./counted-row.ts";
 import type { AttemptFigure, RoleEvaluation, RowsEvaluation } from "./rows-evaluation.ts";
+import { mean } from "../../values/sum.ts";
 
 interface RoleSums {
   rowCount: number;
@@ -122,9 +123,7 @@ function toRole(sums: RoleSums | undefined, all: number): RoleEvaluation | undef
     trainedTokenCount,
     trainedTokenShare: trainedTokenCount / all,
     attemptCount,
-    ...(rewards.length !== 0 && {
-      averageReward: rewards.reduce((sum, reward) => sum + reward, 0) / rewards.length,
-    }),
+    ...(rewards.length !== 0 && { averageReward: mean(rewards) }),
   };
 }
 

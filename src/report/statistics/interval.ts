@@ -1,4 +1,5 @@
 import { betaQuantile, studentQuantile } from "./quantiles.ts";
+import { sum } from "../../values/sum.ts";
 
 /**
  * The method of an interval. `clopper-pearson`: exact, for tasks with values 0 or 1.
@@ -195,8 +196,4 @@ function momentsOf(values: readonly number[]): {
   if (values.every((value) => areSame(value, mean)))
     return { mean: values[0] ?? mean, variance: 0 };
   return { mean, variance: sum(values.map((value) => (value - mean) ** 2)) / values.length };
-}
-
-function sum(values: readonly number[]): number {
-  return values.reduce((total, value) => total + value, 0);
 }

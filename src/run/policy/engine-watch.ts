@@ -1,4 +1,5 @@
 import type { Engine } from "../../engine/engine.ts";
+import { passOn } from "../../engine/pass-on.ts";
 import { RolloutError, isOwnBug } from "../../errors.ts";
 import type { Clock } from "../../async/clock.ts";
 import { withDeadline } from "../../async/deadline.ts";
@@ -142,19 +143,6 @@ async function repeat(
       if (!signal.aborted) throw error;
     }
   }
-}
-
-/** Copies an engine to a plain object with the same methods. */
-export function passOn(engine: Engine): Engine {
-  return {
-    kind: engine.kind,
-    generate: async (request, options) => await engine.generate(request, options),
-    ...(engine.complete && { complete: async (...call) => await engine.complete!(...call) }),
-    ...(engine.score && { score: async (...call) => await engine.score!(...call) }),
-    describe: async (options) => await engine.describe(options),
-    ...(engine.load && { load: async (options) => await engine.load!(options) }),
-    close: async () => await engine.close(),
-  };
 }
 
 /** True if the engine answers any request. Its load is cheaper to ask for than its description. */

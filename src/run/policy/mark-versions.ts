@@ -1,7 +1,7 @@
 import type { ColumnPart } from "../../columns/column-part.ts";
 import { mapParts } from "../../columns/column-store.ts";
 import type { Engine, Generation } from "../../engine/engine.ts";
-import { passOn } from "./engine-watch.ts";
+import { passOn } from "../../engine/pass-on.ts";
 import { readVersion } from "../disk/read-version.ts";
 
 /** The policy version that was announced. */

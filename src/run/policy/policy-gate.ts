@@ -10,6 +10,7 @@ import {
   findOutputRule,
   interruptedAfterStreaming,
 } from "../../engine/output-rule.ts";
+import { passOn } from "../../engine/pass-on.ts";
 import { withLostPart } from "../../episode/with-lost-part.ts";
 import { createAbortController } from "../../async/abort-controller.ts";
 import { systemClock, type Clock } from "../../async/clock.ts";
@@ -94,15 +95,9 @@ export class PolicyGate {
 
   /** The engine that episodes use. */
   get engine(): Engine {
-    const inner = this.#inner;
     return {
-      kind: inner.kind,
+      ...passOn(this.#inner),
       generate: (request, options) => this.#generate(request, options ?? {}),
-      ...(inner.complete && { complete: async (...call) => await inner.complete!(...call) }),
-      ...(inner.score && { score: async (...call) => await inner.score!(...call) }),
-      describe: async (options) => await inner.describe(options),
-      ...(inner.load && { load: async (options) => await inner.load!(options) }),
-      close: async () => await inner.close(),
     };
   }
 

@@ -25,12 +25,6 @@ export interface LoadFollowing {
   readonly everyMs?: number;
   /** Milliseconds after which a reading without an answer is abandoned. Default 10 000. */
   readonly readingMs?: number;
-  /** Use of the key-value cache above which fewer are admitted, 0 to 1. Default 0.9. */
-  readonly highWater?: number;
-  /** Use of the key-value cache up to which more are admitted again. Default 0.75. */
-  readonly lowWater?: number;
-  /** Waiting requests per running request above which fewer are admitted. Default 0.25. */
-  readonly mostWaiting?: number;
   /** The minimum number of admitted attempts, however full the engine is. Default 1. */
   readonly least?: number;
 }
@@ -60,8 +54,16 @@ export interface EngineGate extends AsyncDisposable {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
+/** Use of the key-value cache above which fewer are admitted, 0 to 1. */
+const highWater = 0.9;
+
+/** Use of the key-value cache up to which more are admitted again. */
+const lowWater = 0.75;
+
+/** Waiting requests per running request above which fewer are admitted. */
+const mostWaiting = 0.25;
+
 interface Waiting extends Pick<AdmissionRequest, "priority"> {
-  readonly arrival: number;
   readonly enter: () => void;
 }
 
@@ -74,7 +76,6 @@ export function createAdmissionGate({ concurrency, follow }: EngineGateOptions):
   const queue: Waiting[] = [];
   const stop = new AbortController();
   let admitted = 0;
-  let arrivalCount = 0;
   let limit = concurrency;
 
   function enterNext(): void {
@@ -110,7 +111,7 @@ export function createAdmissionGate({ concurrency, follow }: EngineGateOptions):
     async admit({ priority, signal }) {
       signal.throwIfAborted();
       const { promise, resolve, reject } = withResolvers();
-      const waiting = { priority, arrival: arrivalCount++, enter: resolve };
+      const waiting = { priority, enter: resolve };
       insert(queue, waiting);
       const letGo = onAbort(signal, () => {
         const index = queue.indexOf(waiting);
@@ -157,7 +158,7 @@ function nextLimit(
   { limit, concurrency, follow }: { limit: number; concurrency: number; follow: LoadFollowing },
 ): number {
   if (workers.length === 0) return limit;
-  const { highWater = 0.9, lowWater = 0.75, mostWaiting = 0.25, least = 1 } = follow;
+  const { least = 1 } = follow;
   const use = Math.max(...workers.map(({ keyValueUse = 0 }) => keyValueUse));
   const queued = Math.max(...workers.map(waitingShare));
   if (use > highWater || queued > mostWaiting) {

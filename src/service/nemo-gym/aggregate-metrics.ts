@@ -1,4 +1,5 @@
 import { ServiceError } from "../service-error.ts";
+import { mean } from "../../values/sum.ts";
 
 interface Scored {
   readonly reward: number;
@@ -37,8 +38,4 @@ export function aggregateMetrics(body: object): object {
 
 function isScored(value: unknown): boolean {
   return typeof (value as Partial<Scored> | null)?.reward === "number";
-}
-
-function mean(values: readonly number[]): number {
-  return values.reduce((sum, value) => sum + value, 0) / values.length;
 }

@@ -1,3 +1,4 @@
+import { spreadBits } from "../../values/hash-text.ts";
 import type { PolicyToken, ServerPolicy } from "./server-policy.ts";
 
 /** Settings of `createSeededPolicy()`. */
@@ -28,23 +29,23 @@ export function createSeededPolicy({
   stopTokenId = 2,
   meanLength = 32,
 }: SeededPolicyOptions = {}): ServerPolicy {
-  const initial = mix(seed ^ 0x9e3779b9);
+  const initial = spreadBits(seed ^ 0x9e3779b9);
 
   /** Returns the token for the state that the earlier ids lead to. */
   function sample(state: number): PolicyToken {
-    const stops = mix(state ^ 0x51ed270b) % meanLength === 0;
-    const id = stops ? stopTokenId : mix(state ^ 0x2545f491) % vocabularySize;
+    const stops = spreadBits(state ^ 0x51ed270b) % meanLength === 0;
+    const id = stops ? stopTokenId : spreadBits(state ^ 0x2545f491) % vocabularySize;
     // Sixteenths are exact in binary and in decimal, so JSON does not change them.
-    return { id, logprob: -(mix(state ^ 0x68bc21eb) % 64) / 16 };
+    return { id, logprob: -(spreadBits(state ^ 0x68bc21eb) % 64) / 16 };
   }
 
   function* tokens(inputIds: readonly number[]): Generator<PolicyToken> {
     let state = initial;
-    for (const id of inputIds) state = mix(state ^ id);
+    for (const id of inputIds) state = spreadBits(state ^ id);
     for (;;) {
       const token = sample(state);
       yield token;
-      state = mix(state ^ token.id);
+      state = spreadBits(state ^ token.id);
     }
   }
 
@@ -52,7 +53,7 @@ export function createSeededPolicy({
     let state = initial;
     return inputIds.map((id) => {
       const { id: likeliest, logprob } = sample(state);
-      state = mix(state ^ id);
+      state = spreadBits(state ^ id);
       return id === likeliest ? logprob : logprob - UNLIKELY;
     });
   }
@@ -62,16 +63,4 @@ export function createSeededPolicy({
     begin: ({ inputIds }) => tokens(inputIds),
     score: ({ inputIds }) => score(inputIds),
   };
-}
-
-/**
- * Mixes the bits of a number with MurmurHash3's finalizer.
- *
- * **Source:** fmix32 of aappleby/smhasher src/MurmurHash3.cpp.
- */
-function mix(value: number): number {
-  let state = value | 0;
-  state = Math.imul(state ^ (state >>> 16), 0x85ebca6b);
-  state = Math.imul(state ^ (state >>> 13), 0xc2b2ae35);
-  return (state ^ (state >>> 16)) >>> 0;
 }

@@ -26,16 +26,11 @@ export function sessionScriptPolicy(scripts: SessionScripts): ServerPolicy {
       const { turnIndex, sampledIds } = locateTurn(inputIds, scripts.turnMarkerIds);
       const turns = scripts.sessions[routingKey ?? ""] ?? [];
       const turnIds = turns[turnIndex] ?? scripts.otherwise;
-      const isPrefix = sampledIds.every((id, index) => id === turnIds[index]);
-      if (!isPrefix || sampledIds.length >= turnIds.length) {
-        throw new Error(
-          `Cannot play turn ${turnIndex} of session ${routingKey}: the prompt ends with other ids than the script's`,
-        );
-      }
-      return turnIds.slice(sampledIds.length).map((id, index) => ({
-        id,
-        logprob: scriptedLogprob(id, sampledIds.length + index),
-      }));
+      const rest = restOfTurn(turnIds, sampledIds);
+      if (rest !== undefined) return rest;
+      throw new Error(
+        `Cannot play turn ${turnIndex} of session ${routingKey}: the prompt ends with other ids than the script's`,
+      );
     },
     score: ({ inputIds }) => scoreIds(inputIds, scripts.turnMarkerIds),
   };
@@ -57,6 +52,19 @@ function scoreIds(ids: readonly number[], marker: readonly number[]): number[] {
  */
 export async function createPolicy(options: { readonly file: string }): Promise<ServerPolicy> {
   return sessionScriptPolicy(JSON.parse(await readFile(options.file, "utf8")) as SessionScripts);
+}
+
+/** Returns the tokens of a turn after the sampled ones. `undefined` if these are not its start. */
+export function restOfTurn(
+  turnIds: readonly number[],
+  sampledIds: readonly number[],
+): readonly PolicyToken[] | undefined {
+  const isStart = sampledIds.every((id, index) => id === turnIds[index]);
+  if (!isStart || sampledIds.length >= turnIds.length) return undefined;
+  return turnIds.slice(sampledIds.length).map((id, index) => ({
+    id,
+    logprob: scriptedLogprob(id, sampledIds.length + index),
+  }));
 }
 
 /** A made-up logprob that depends on the id and its place, so that a shifted row cannot pass. */

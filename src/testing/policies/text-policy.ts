@@ -2,7 +2,7 @@ import type { Message } from "../../message.ts";
 import { createRenderer } from "../../renderer/create-renderer.ts";
 import type { Renderer } from "../../renderer/renderer.ts";
 import type { PolicyRequest, ServerPolicy } from "./server-policy.ts";
-import { locateTurn, scriptedLogprob } from "./session-script-policy.ts";
+import { locateTurn, restOfTurn } from "./session-script-policy.ts";
 
 /**
  * The texts to sample, turn by turn, without the end-of-turn token: the same for every episode, or
@@ -39,16 +39,11 @@ export async function createTextPolicy(
       const { turnIndex, sampledIds } = locateTurn(inputIds, marker);
       const texts = typeof turns === "function" ? turns(routingKey) : turns;
       const ids = await idsOf(texts[turnIndex] ?? otherwise);
-      const isPrefix = sampledIds.every((id, index) => id === ids[index]);
-      if (!isPrefix || sampledIds.length >= ids.length) {
-        throw new Error(
-          `Cannot play turn ${turnIndex} of ${routingKey}: the prompt ends with other ids than the text's`,
-        );
-      }
-      return ids.slice(sampledIds.length).map((id, index) => ({
-        id,
-        logprob: scriptedLogprob(id, sampledIds.length + index),
-      }));
+      const rest = restOfTurn(ids, sampledIds);
+      if (rest !== undefined) return rest;
+      throw new Error(
+        `Cannot play turn ${turnIndex} of ${routingKey}: the prompt ends with other ids than the text's`,
+      );
     },
   };
 }

@@ -1,16 +1,8 @@
-import type { ExportTarget } from "../../export/exporters.ts";
+import type { Exporter } from "../../export/exporter.ts";
+import { exporters, type ExportTarget } from "../../export/exporters.ts";
 import type { LineViolation } from "../../trajectory/verify-file.ts";
 import { isCount, quote, type Violation } from "../../trajectory/violation.ts";
 import { memberAt, type ExportedRecord, type ExportedRow } from "./exported-row.ts";
-
-/** The trainers whose records have all rows of an attempt that the trainer takes. */
-const recordPerAttempt: ReadonlySet<ExportTarget> = new Set<ExportTarget>([
-  "trl",
-  "verl",
-  "verifiers",
-  "nemo-rl",
-  "art",
-]);
 
 /** The largest error of an advantage that was rounded to 32 bits, relative to the rewards. */
 const tolerance = 1e-6;
@@ -41,6 +33,8 @@ interface OpenGroup {
  */
 export class AttemptSequence {
   readonly #as: ExportTarget;
+  readonly #exporter: Exporter;
+  readonly #lineagePath: string;
   readonly #isByTurn: boolean;
   readonly #ended = new Map<unknown, number>();
   readonly #numbers = new Map<unknown, unknown>();
@@ -50,11 +44,9 @@ export class AttemptSequence {
   /** @param isByTurn - True if each turn has an advantage of its own. */
   constructor(as: ExportTarget, isByTurn: boolean) {
     this.#as = as;
+    this.#exporter = exporters[as];
+    this.#lineagePath = this.#exporter.lineagePath ?? "lineage";
     this.#isByTurn = isByTurn;
-  }
-
-  get #lineagePath(): string {
-    return this.#as === "slime" || this.#as === "miles" ? "metadata.lineage" : "lineage";
   }
 
   /** Takes the next record. Returns what is wrong with it, or with an attempt or group that ended before it. */
@@ -122,7 +114,7 @@ export class AttemptSequence {
       const detail = `${what} is ${quote(value)}, and ${quote(first)} in an earlier row of ${quote(rollout)}`;
       found.push({ rule: "attempt", detail });
     };
-    if (recordPerAttempt.has(this.#as) && isPerRow !== true) {
+    if (this.#exporter.isPerAttempt === true && isPerRow !== true) {
       const detail = `${quote(rollout)} has a record already, and each attempt has one`;
       return [{ rule: "attempt", detail }];
     }

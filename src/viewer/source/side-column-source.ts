@@ -1,6 +1,6 @@
 import type { ColumnParts } from "../../columns/column-part.ts";
 import { isOfAllTokens, type ColumnName } from "../../columns/column-specs.ts";
-import { openColumnFolder, type ColumnFolder } from "../../run/columns/column-folder.ts";
+import type { OpenColumns } from "../../run/columns/open-columns.ts";
 import { partAt, type ColumnCheck, type TokenColumn } from "../model/side-columns.ts";
 import { checkPartHashes } from "./check-part-hashes.ts";
 import { readPartsOfLine } from "./read-parts.ts";
@@ -17,14 +17,15 @@ interface ColumnAddress {
 }
 
 /** Reads side columns of runs. Holds no bytes; a token's values are read when they are asked for. */
-export class SideColumnSource implements AsyncDisposable {
+export class SideColumnSource {
   readonly #rows: Pick<RowSource, "spell">;
-  readonly #folders = new Map<RunIndex, ColumnFolder>();
+  readonly #columns: OpenColumns;
   /** The parts of the row that was looked at last: each of its tokens asks for them. */
   #last: { readonly key: string; readonly parts: Promise<ColumnParts | undefined> } | undefined;
 
-  constructor(rows: Pick<RowSource, "spell">) {
+  constructor(rows: Pick<RowSource, "spell">, columns: OpenColumns) {
     this.#rows = rows;
+    this.#columns = columns;
   }
 
   /**
@@ -41,7 +42,7 @@ export class SideColumnSource implements AsyncDisposable {
     if (part === undefined || specs[name] === undefined) return undefined;
     const { policyVersion } = part;
     const row = token - part.from;
-    const folder = this.#folderOf(run);
+    const folder = this.#columns.of(run.root, run);
     if (isOfAllTokens(name)) {
       const found = await readLayerRow(folder, part, { name, specs, row });
       return { kind: "layers", ...found, policyVersion };
@@ -54,7 +55,7 @@ export class SideColumnSource implements AsyncDisposable {
   /** Compares the bytes of a column with their hashes. Returns `undefined` if the row does not have the column. */
   async check(run: RunIndex, { name, ...place }: ColumnAddress): Promise<ColumnCheck | undefined> {
     const parts = (await this.#partsOf(run, place))?.[name];
-    return parts && (await checkPartHashes(this.#folderOf(run), parts));
+    return parts && (await checkPartHashes(this.#columns.of(run.root, run), parts));
   }
 
   async #partsOf(
@@ -73,15 +74,5 @@ export class SideColumnSource implements AsyncDisposable {
       this.#last = { key, parts };
     }
     return await this.#last.parts;
-  }
-
-  #folderOf(run: RunIndex): ColumnFolder {
-    const known = this.#folders.get(run) ?? openColumnFolder(run.root);
-    this.#folders.set(run, known);
-    return known;
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    for (const folder of this.#folders.values()) await folder[Symbol.asyncDispose]();
   }
 }

@@ -8,6 +8,7 @@ import type { ColumnSource } from "../../columns/column-source.ts";
 import { bytesAtOnce } from "../../columns/hash-in-turns.ts";
 import { encodeRagged } from "../../columns/ragged-rows.ts";
 import { UsageError } from "../../errors.ts";
+import { OpenColumns } from "../../run/columns/open-columns.ts";
 import { loadTokenCodec } from "../../tokenizer/load-codec.ts";
 import type { Sample } from "../../trajectory/sample.ts";
 import {
@@ -73,7 +74,8 @@ function memorySource(bytes: Uint8Array): ColumnSource & { readonly reads: [numb
 test("reads the values of each token that has a row", async () => {
   const run = await openRun("values");
   expect(run.facts.columns).toEqual(viewedSpecs);
-  await using source = new SideColumnSource(new RowSource());
+  await using columns = new OpenColumns();
+  const source = new SideColumnSource(new RowSource(), columns);
   for (const [token, id] of sample.tokenIds.entries()) {
     const isComputed = token < sample.tokenIds.length - 1;
     const isSampled = sample.lossMask[token] === 1;
@@ -107,7 +109,8 @@ test("reads the values of each token that has a row", async () => {
 
 test("compares the bytes of a column with their hashes, and names changed and missing parts", async () => {
   const run = await openRun("checked");
-  await using source = new SideColumnSource(new RowSource());
+  await using columns = new OpenColumns();
+  const source = new SideColumnSource(new RowSource(), columns);
   for (const name of columnNames) {
     const own = sample.columns![name]!;
     expect(await source.check(run, addressOf(name))).toEqual({
@@ -130,7 +133,8 @@ test("compares the bytes of a column with their hashes, and names changed and mi
   const index = path.join(run.dir, "columns/start-0.jsonl");
   const lines = (await readFile(index, "utf8")).split("\n");
   await writeFile(index, lines.slice(1).join("\n"));
-  await using later = new SideColumnSource(new RowSource());
+  await using laterColumns = new OpenColumns();
+  const later = new SideColumnSource(new RowSource(), laterColumns);
   expect(await later.check(run, addressOf("routedExperts"))).toMatchObject({
     partCount: 2,
     faults: [expect.stringMatching(`^Cannot read the column part ${first!.hash} from `)],
@@ -143,7 +147,8 @@ test("has no values and no check of a column that the row lacks", async () => {
   await writeViewedRun(dir, [{ row: makeEpisode(rolloutId, [{}, {}]), samples: [plain] }]);
   const run = await RunIndex.open(dir, { key: "run" });
   expect(run.facts).not.toHaveProperty("columns");
-  await using source = new SideColumnSource(new RowSource());
+  await using columns = new OpenColumns();
+  const source = new SideColumnSource(new RowSource(), columns);
   expect(await source.token(run, addressOf("keptTokens"), 20)).toBeUndefined();
   expect(await source.check(run, addressOf("keptTokens"))).toBeUndefined();
 });

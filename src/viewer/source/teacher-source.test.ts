@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { addTeacher, taughtLogprob, taughtTop } from "../../export/teacher/teacher-run.fixture.ts";
+import { OpenColumns } from "../../run/columns/open-columns.ts";
 import { loadTokenCodec } from "../../tokenizer/load-codec.ts";
 import type { Sample } from "../../trajectory/sample.ts";
 import { makeEpisode, makeSample, viewedModel, writeViewedRun } from "../viewed-run.fixture.ts";
@@ -39,7 +40,8 @@ test("reads each teacher's logprob and most probable ids of a token", async () =
   await addTeacher(run.dir, { name: "large" });
   await run.refresh();
   expect(run.facts.teachers).toEqual(["large", "wide"]);
-  await using source = new TeacherSource(new RowSource());
+  await using columns = new OpenColumns();
+  const source = new TeacherSource(new RowSource(), columns);
   const { tokenIds: ids, promptLength } = sample;
   expect(await source.token(run, address, promptLength - 1)).toEqual([]);
   expect(await source.token(run, { rolloutId: "other", row: 0 }, promptLength)).toEqual([]);
@@ -71,7 +73,8 @@ test("finds rows that are scored later, and says which changed since", async () 
   const line = await readFile(file, "utf8");
   await writeFile(file, "");
   await run.refresh();
-  await using source = new TeacherSource(new RowSource());
+  await using columns = new OpenColumns();
+  const source = new TeacherSource(new RowSource(), columns);
   const token = sample.promptLength;
   expect(await source.token(run, address, token)).toEqual([]);
   await appendFile(file, line);

@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import type { ColumnPart } from "../../columns/column-part.ts";
 import { parseJsonText } from "../../json/parse-json.ts";
-import { openColumnFolder, type ColumnFolder } from "../../run/columns/column-folder.ts";
+import type { OpenColumns } from "../../run/columns/open-columns.ts";
 import type { LineRange } from "../../run/disk/line-ranges.ts";
 import { storedFiles } from "../../run/gzip/stored-files.ts";
 import {
@@ -29,15 +29,16 @@ interface RowAddress {
 }
 
 /** Reads the columns of a run's teachers for single tokens. Holds the places of lines, and no bytes of columns. */
-export class TeacherSource implements AsyncDisposable {
+export class TeacherSource {
   readonly #rows: Pick<RowSource, "spell">;
-  readonly #folders = new Map<RunIndex, ColumnFolder>();
+  readonly #columns: OpenColumns;
   readonly #indexes = new Map<RunIndex, Map<string, TeacherIndex>>();
   /** The hash of the row that was looked at last. */
   #last: { readonly key: string; readonly isSame: (sampleHash: string) => boolean } | undefined;
 
-  constructor(rows: Pick<RowSource, "spell">) {
+  constructor(rows: Pick<RowSource, "spell">, columns: OpenColumns) {
     this.#rows = rows;
+    this.#columns = columns;
   }
 
   /**
@@ -64,7 +65,7 @@ export class TeacherSource implements AsyncDisposable {
 
   async #logprobAt(run: RunIndex, part: ColumnPart, token: number): Promise<number> {
     const start = (token - part.from) * 4;
-    const read = await this.#folderOf(run).read(part, { start, end: start + 4 });
+    const read = await this.#columns.of(run.root, run).read(part, { start, end: start + 4 });
     return new DataView(read.buffer, read.byteOffset).getFloat32(0, true);
   }
 
@@ -76,7 +77,7 @@ export class TeacherSource implements AsyncDisposable {
     const part = partAt(partsOf(own), token);
     if (part === undefined) return {};
     const row = token - part.from;
-    const read = await readIdRow(this.#folderOf(run), part, { hasLogprobs: true, row });
+    const read = await readIdRow(this.#columns.of(run.root, run), part, { hasLogprobs: true, row });
     const pieces = await this.#rows.spell(run, read.ids);
     const { policyVersion } = part;
     return { top: { kind: "tokens", ...read, ...(pieces && { pieces }), policyVersion } };
@@ -99,22 +100,12 @@ export class TeacherSource implements AsyncDisposable {
     return this.#last.isSame;
   }
 
-  #folderOf(run: RunIndex): ColumnFolder {
-    const known = this.#folders.get(run) ?? openColumnFolder(run.root);
-    this.#folders.set(run, known);
-    return known;
-  }
-
   #indexOf(run: RunIndex, name: string): TeacherIndex {
     const byName = this.#indexes.get(run) ?? new Map<string, TeacherIndex>();
     this.#indexes.set(run, byName);
     const known = byName.get(name) ?? new TeacherIndex(teacherFiles(run.root, name).rows);
     byName.set(name, known);
     return known;
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    for (const folder of this.#folders.values()) await folder[Symbol.asyncDispose]();
   }
 }
 

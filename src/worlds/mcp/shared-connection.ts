@@ -1,4 +1,4 @@
-import { systemClock, type Clock } from "../../async/clock.ts";
+import { systemClock } from "../../async/clock.ts";
 import type { McpConnection } from "./mcp-connection.ts";
 
 /** The time after which an unused connection is closed, in milliseconds. */
@@ -10,19 +10,14 @@ const keptMs = 1_000;
  */
 export class SharedConnection implements AsyncDisposable {
   readonly #open: () => Promise<McpConnection>;
-  readonly #clock: Pick<Clock, "after">;
   #current: Promise<McpConnection> | undefined;
   /** Connections that ended and may still have calls in flight. They are closed with the current one. */
   readonly #ended: McpConnection[] = [];
   #userCount = 0;
   #callOff: (() => void) | undefined;
 
-  constructor(
-    open: () => Promise<McpConnection>,
-    { clock = systemClock }: { readonly clock?: Pick<Clock, "after"> | undefined } = {},
-  ) {
+  constructor(open: () => Promise<McpConnection>) {
     this.#open = open;
-    this.#clock = clock;
   }
 
   /** Keeps the connection open until it is disposed of. */
@@ -36,7 +31,7 @@ export class SharedConnection implements AsyncDisposable {
         isHeld = false;
         this.#userCount -= 1;
         if (this.#userCount > 0) return;
-        this.#callOff = this.#clock.after(keptMs, () => void this[Symbol.asyncDispose]());
+        this.#callOff = systemClock.after(keptMs, () => void this[Symbol.asyncDispose]());
       },
     };
   }

@@ -5,7 +5,7 @@ import type { Environment } from "../../environment/environment.ts";
 import { RolloutError, UsageError, describeError } from "../../errors.ts";
 import { systemClock, type Clock } from "../../async/clock.ts";
 import { knownCodings } from "../../http/content-coding.ts";
-import { listenAt } from "../../http/listen.ts";
+import { listenOrRefuse } from "../../http/listen.ts";
 import { requestPath } from "../../http/request-path.ts";
 import { addressOf, isLocalAddress, isLocalHost } from "../../http/local-host.ts";
 import { defaultScript, createScriptedUser } from "../../user/scripted-user.ts";
@@ -92,7 +92,7 @@ export async function serveOpenEnv(
       openSession(connection, { ...options, environment, user, sessions });
     });
   });
-  const taken = await listen(server, host, port);
+  const taken = await listenOrRefuse(server, { host, port });
   return {
     url: addressOf(host, taken),
     get sessionCount() {
@@ -130,18 +130,6 @@ function isLocalOrigin({ headers }: IncomingMessage): boolean {
 function isSameOrigin({ headers }: IncomingMessage): boolean {
   const { host, origin } = headers;
   return origin === undefined || (URL.canParse(origin) && new URL(origin).host === host);
-}
-
-async function listen(
-  server: ReturnType<typeof createServer>,
-  host: string,
-  port: number,
-): Promise<number> {
-  try {
-    return await listenAt(server, { host, port });
-  } catch (cause) {
-    throw new UsageError(`Cannot listen on ${host}:${port}: ${describeError(cause)}`, { cause });
-  }
 }
 
 async function answer(

@@ -55,12 +55,8 @@ export function parsePythonJson(text: string, { strict = true }: PythonJsonOptio
  *
  * @throws like `parsePythonJson()`.
  */
-export function decodePythonJsonAt(
-  text: string,
-  index: number,
-  { strict = true }: PythonJsonOptions = {},
-): { value: PyValue; end: number } {
-  const scanner = new Scanner(text, strict);
+export function decodePythonJsonAt(text: string, index: number): { value: PyValue; end: number } {
+  const scanner = new Scanner(text, true);
   scanner.index = index;
   const value = scanner.readValue(0);
   return { value, end: scanner.index };

@@ -1,8 +1,5 @@
-import { existsSync } from "node:fs";
-import { pathToFileURL } from "node:url";
-import { MessageChannel, Worker } from "node:worker_threads";
-import { UsageError } from "../../../errors.ts";
-import { packageFile } from "../../../files/package-file.ts";
+import { MessageChannel } from "node:worker_threads";
+import { startWorker, type WorkerThread } from "../../../async/start-worker.ts";
 import type { LiveDoctorSetup } from "../live-doctor.ts";
 import type { DoctorReply, DoctorRequest } from "./doctor-message.ts";
 import { serveDoctor } from "./serve-doctor.ts";
@@ -15,10 +12,7 @@ export interface DoctorListeners {
 }
 
 /** A thread that compares and diagnoses. It does not keep the process alive. */
-export interface DoctorThread {
-  post(request: DoctorRequest): void;
-  close(): Promise<void>;
-}
+export type DoctorThread = Pick<WorkerThread<DoctorRequest>, "post" | "close">;
 
 /** Starts a thread. */
 export type StartDoctor = (setup: LiveDoctorSetup, listeners: DoctorListeners) => DoctorThread;
@@ -27,30 +21,18 @@ export type StartDoctor = (setup: LiveDoctorSetup, listeners: DoctorListeners) =
 const heapMib = 2048;
 
 /** Starts a worker thread, so that a diagnosis never makes the caller wait. */
-export const startDoctorThread: StartDoctor = (setup, { onReply, onLost }) => {
-  const worker = new Worker(workerUrl(), {
-    workerData: setup,
-    name: "turnwright-doctor",
-    execArgv: [],
-    resourceLimits: { maxOldGenerationSizeMb: heapMib },
-  });
-  let isClosed = false;
-  worker.on("message", onReply);
-  worker.on("error", (error) => onLost(error instanceof Error ? error : new Error(String(error))));
-  worker.on("exit", (code) => {
-    if (!isClosed) onLost(new Error(`the thread ended with status ${code}`));
-  });
-  // Called last, because adding a listener makes the worker keep the process alive again.
-  worker.unref();
-  return {
-    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, no window
-    post: (request) => worker.postMessage(request),
-    async close() {
-      isClosed = true;
-      await worker.terminate();
+export const startDoctorThread: StartDoctor = (setup, { onReply, onLost }) =>
+  startWorker<DoctorRequest>(
+    {
+      file: "dist/src/doctor/live/thread/worker.js",
+      name: "turnwright-doctor",
+      workerData: setup,
+      heapMib,
+      unbuilt:
+        "Cannot start the doctor's thread: the sources are not compiled; run `npm run build`",
     },
-  };
-};
+    { onMessage: onReply, onLost },
+  );
 
 /** Works on the calling thread. */
 export const startDoctorHere: StartDoctor = (setup, { onReply }) => {
@@ -66,12 +48,3 @@ export const startDoctorHere: StartDoctor = (setup, { onReply }) => {
     },
   };
 };
-
-/** Returns the URL of the compiled worker module, because a thread cannot run TypeScript. */
-function workerUrl(): URL {
-  const built = packageFile("dist/src/doctor/live/thread/worker.js");
-  if (existsSync(built)) return pathToFileURL(built);
-  throw new UsageError(
-    "Cannot start the doctor's thread: the sources are not compiled; run `npm run build`",
-  );
-}

@@ -1,8 +1,5 @@
-import { existsSync } from "node:fs";
-import { pathToFileURL } from "node:url";
-import { MessageChannel, Worker } from "node:worker_threads";
-import { UsageError } from "../../../errors.ts";
-import { packageFile } from "../../../files/package-file.ts";
+import { MessageChannel } from "node:worker_threads";
+import { startWorker, type WorkerThread } from "../../../async/start-worker.ts";
 import type { ThreadSetup } from "./serve-thread.ts";
 import { serveThread } from "./serve-thread.ts";
 import type { TokenMessage, ThreadReply, ThreadRequest } from "./thread-message.ts";
@@ -15,43 +12,23 @@ export interface ThreadListeners {
 }
 
 /** A thread that samples and scores. */
-export interface SamplingThread {
-  post(request: ThreadRequest): void;
-  /** Sets whether the thread keeps the process alive. */
-  setBusy(isBusy: boolean): void;
-  close(): Promise<void>;
-}
+export type SamplingThread = WorkerThread<ThreadRequest>;
 
 /** Starts a thread. */
 export type StartThread = (listeners: ThreadListeners) => SamplingThread;
 
 /** Starts a worker thread. */
-export function startWorkerThread(
-  setup: ThreadSetup,
-  { onMessage, onLost }: ThreadListeners,
-): SamplingThread {
-  const worker = new Worker(workerUrl(), {
-    workerData: setup,
-    name: "turnwright-reference-engine",
-    execArgv: [],
-  });
-  let isClosed = false;
-  worker.on("message", onMessage);
-  worker.on("error", (error) => onLost(error instanceof Error ? error : new Error(String(error))));
-  worker.on("exit", (code) => {
-    if (!isClosed) onLost(new Error(`the thread ended with status ${code}`));
-  });
-  // Called last, because adding a listener makes the worker keep the process alive again.
-  worker.unref();
-  return {
-    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, no window
-    post: (request) => worker.postMessage(request),
-    setBusy: (isBusy) => (isBusy ? worker.ref() : worker.unref()),
-    async close() {
-      isClosed = true;
-      await worker.terminate();
+export function startWorkerThread(setup: ThreadSetup, listeners: ThreadListeners): SamplingThread {
+  return startWorker<ThreadRequest>(
+    {
+      file: "dist/src/engine/reference/thread/worker.js",
+      name: "turnwright-reference-engine",
+      workerData: setup,
+      unbuilt:
+        "Cannot start threads: the sources are not compiled; run `npm run build`, or set threads to 0",
     },
-  };
+    listeners,
+  );
 }
 
 /** Computes on the calling thread, one step per iteration of its event loop. */
@@ -78,13 +55,4 @@ export function startOnThisThread(
       threadPort.close();
     },
   };
-}
-
-/** Returns the URL of the compiled worker module, because a thread cannot run TypeScript. */
-function workerUrl(): URL {
-  const built = packageFile("dist/src/engine/reference/thread/worker.js");
-  if (existsSync(built)) return pathToFileURL(built);
-  throw new UsageError(
-    "Cannot start threads: the sources are not compiled; run `npm run build`, or set threads to 0",
-  );
 }

@@ -1,5 +1,5 @@
 import type { HttpExchange } from "../shared/http-exchange.ts";
-import { sendJson, sendText } from "../shared/http-exchange.ts";
+import { readBody, sendJson, sendText } from "../shared/http-exchange.ts";
 import type { PrefixCache } from "../shared/prefix-cache.ts";
 import type { PauseMode, RequestScheduler } from "../shared/request-scheduler.ts";
 import type { ServedColumns } from "./column-options.ts";
@@ -22,7 +22,6 @@ export interface ControlContext {
 }
 
 type Route = (exchange: HttpExchange, context: ControlContext) => void | Promise<void>;
-type JsonObject = Readonly<Record<string, unknown>>;
 
 /** The capacity of the server's key-value cache, in tokens. */
 const CACHE_TOKENS = 2 ** 20;
@@ -202,11 +201,4 @@ function updateWeightsFromDisk(exchange: HttpExchange, context: ControlContext):
   const named = typeof version === "string" ? ` Weight version updated to ${version}.` : "";
   const message = `Succeeded to update model weights.${named}`;
   sendJson(exchange, { success: true, message, num_paused_requests: 0 });
-}
-
-/** Parses a body. Returns an empty object for an empty body, as the control routes do. */
-function readBody({ body }: HttpExchange): JsonObject {
-  if (body.trim() === "") return {};
-  const value: unknown = JSON.parse(body);
-  return value !== null && typeof value === "object" ? (value as JsonObject) : {};
 }

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { requestPath } from "../../../http/request-path.ts";
+import type { JsonObject } from "../../../values/is-object.ts";
 
 /** One HTTP request and the way to answer it. */
 export interface HttpExchange {
@@ -61,4 +62,11 @@ export function sendText(
   const bytes = Buffer.from(text, "utf8");
   response.writeHead(status, { ...headers, "content-length": bytes.length });
   response.end(bytes);
+}
+
+/** Parses a body. Returns an empty object for an empty body, as the control routes do. */
+export function readBody({ body }: HttpExchange): JsonObject {
+  if (body.trim() === "") return {};
+  const value: unknown = JSON.parse(body);
+  return value !== null && typeof value === "object" ? (value as JsonObject) : {};
 }

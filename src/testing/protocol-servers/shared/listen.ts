@@ -1,6 +1,6 @@
 import type { RequestListener, Server } from "node:http";
 import { createServer } from "node:http";
-import { listenAt } from "../../../http/listen.ts";
+import { listenAt, stopListening } from "../../../http/listen.ts";
 
 /** A server that listens on this machine only. */
 interface ListeningServer {
@@ -25,12 +25,7 @@ export async function listen(port: number, onRequest: RequestListener): Promise<
     url: `http://127.0.0.1:${boundPort}`,
     port: boundPort,
     async close() {
-      if (!http.listening) return;
-      const closed = new Promise((resolve) => {
-        http.close(resolve);
-      });
-      http.closeAllConnections();
-      await closed;
+      if (http.listening) await stopListening(http);
     },
   };
 }

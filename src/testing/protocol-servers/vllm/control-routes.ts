@@ -1,5 +1,5 @@
 import type { HttpExchange } from "../shared/http-exchange.ts";
-import { sendJson, sendText } from "../shared/http-exchange.ts";
+import { readBody, sendJson, sendText } from "../shared/http-exchange.ts";
 import type { PauseMode } from "../shared/request-scheduler.ts";
 import { sendError, sendNoSuchRoute } from "./error-replies.ts";
 import type { SamplingContext } from "./sampling-routes.ts";
@@ -16,7 +16,6 @@ interface Route {
   readonly method: "GET" | "POST";
   readonly serve: (exchange: HttpExchange, context: ControlContext) => void | Promise<void>;
 }
-type JsonObject = Readonly<Record<string, unknown>>;
 
 /**
  * The paths of every server, besides those for sampling. `/test/stats` exists only in this server.
@@ -248,11 +247,4 @@ function resetPrefixCache(exchange: HttpExchange, { scheduler, cache }: ControlC
   const success = scheduler.runningCount === 0;
   if (success) cache.clear();
   sendJson(exchange, { success });
-}
-
-/** Parses a body. Returns an empty object for an empty body, as the control routes do. */
-function readBody({ body }: HttpExchange): JsonObject {
-  if (body.trim() === "") return {};
-  const value: unknown = JSON.parse(body);
-  return value !== null && typeof value === "object" ? (value as JsonObject) : {};
 }

@@ -1,5 +1,5 @@
 import { isObject } from "../../../values/is-object.ts";
-import type { ArrayType } from "../../../export/columns/array-type.ts";
+import { arrayTypes, type ArrayType } from "../../../export/columns/array-type.ts";
 import { arrayBytes, type PlacedArray } from "../../../export/columns/column-sink.ts";
 import type { ExportTarget } from "../../../export/exporters.ts";
 import { isCount, quote, type RawRow, type Violation } from "../../../trajectory/violation.ts";
@@ -11,8 +11,6 @@ import { checkTeacher } from "./check-teacher.ts";
 import { checkTops } from "./check-tops.ts";
 import { findColumns, type FoundRoutes, type FoundSets } from "./found-arrays.ts";
 import { isMissing } from "./is-missing.ts";
-
-const arrayTypes: readonly unknown[] = ["int8", "uint8", "int16", "uint16", "int32", "float32"];
 
 /** Checks the side columns of an exported file, record by record. */
 export class ColumnsCheck {
@@ -133,6 +131,7 @@ function toPlaced(value: unknown): PlacedArray | undefined {
   if (!isObject(value)) return undefined;
   const { offset, shape, dtype } = value;
   const isShape = Array.isArray(shape) && shape.length > 0 && shape.every((one) => isCount(one));
-  if (!isCount(offset) || !isShape || !arrayTypes.includes(dtype)) return undefined;
+  if (!isCount(offset) || !isShape || !(arrayTypes as readonly unknown[]).includes(dtype))
+    return undefined;
   return { offset, shape, dtype: dtype as ArrayType };
 }

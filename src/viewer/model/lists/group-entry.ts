@@ -1,5 +1,6 @@
 import type { EpisodeEntry } from "../episode-entry.ts";
 import { sortList, type ListField } from "./list-fields.ts";
+import { mean } from "../../../values/sum.ts";
 
 /** The attempts at one task, as a list of groups shows them. */
 export interface GroupEntry {
@@ -87,10 +88,8 @@ function toGroup(groupId: string, attempts: readonly EpisodeEntry[]): GroupEntry
     scoredCount: rewards.length,
   };
   if (rewards.length === 0) return { ...about, isDegenerate: false };
-  const mean = rewards.reduce((sum, reward) => sum + reward, 0) / rewards.length;
-  const spread = Math.sqrt(
-    rewards.reduce((sum, reward) => sum + (reward - mean) ** 2, 0) / rewards.length,
-  );
+  const center = mean(rewards);
+  const spread = Math.sqrt(mean(rewards.map((reward) => (reward - center) ** 2)));
   const isDegenerate = rewards.length > 1 && rewards.every((reward) => reward === rewards[0]);
-  return { ...about, mean, spread, isDegenerate };
+  return { ...about, mean: center, spread, isDegenerate };
 }

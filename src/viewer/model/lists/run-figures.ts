@@ -3,6 +3,7 @@ import { estimatePasses, type PassEstimates } from "../../../report/statistics/e
 import { boundsOf, estimateMean, type Estimate } from "../../../report/statistics/interval.ts";
 import { isSuccessful } from "../../../report/trial-result.ts";
 import type { EpisodeEntry, RunFacts } from "../episode-entry.ts";
+import { mean } from "../../../values/sum.ts";
 
 /** Figures of a run, as `turnwright report` computes them. Branches of other attempts are left out. JSON-able. */
 export interface RunFigures {
@@ -98,7 +99,7 @@ function shownKs(attemptCount: number): readonly number[] {
 function meanOverTasks(tasks: RunResults["tasks"]): Estimate | undefined {
   const scored = [...tasks.values()].filter(({ rewards }) => rewards.length > 0);
   return estimateMean(
-    scored.map(({ rewards }) => rewards.reduce((sum, reward) => sum + reward, 0) / rewards.length),
+    scored.map(({ rewards }) => mean(rewards)),
     boundsOf(scored.flatMap(({ rewards }) => rewards)),
   );
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { describeNumbers } from "./describe-numbers.ts";
+import { describeNumbers } from "../../../values/describe-numbers.ts";
 import type { EpisodeEntry, RunFacts } from "../episode-entry.ts";
 import { flattenValue } from "../flatten-value.ts";
 import { listFields } from "./episode-filter.ts";

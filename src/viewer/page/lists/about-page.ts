@@ -4,7 +4,7 @@ import { namesOf } from "../../../columns/column-specs.ts";
 import { describeInterval } from "../../../report/statistics/describe-interval.ts";
 import type { Estimate } from "../../../report/statistics/interval.ts";
 import type { AboutRun } from "../../model/about-run.ts";
-import { describeNumbers } from "../../model/lists/describe-numbers.ts";
+import { describeNumbers } from "../../../values/describe-numbers.ts";
 import { episodeFields } from "../../model/lists/episode-filter.ts";
 import type { Route } from "../../model/route.ts";
 import { dateText } from "../../model/lists/run-fields.ts";

@@ -5,6 +5,7 @@ import { quoted, type ListField } from "../../model/lists/list-fields.ts";
 import { versionCurves, type VersionCurve } from "../../model/lists/version-curves.ts";
 import { visibleText } from "../../model/visible-text.ts";
 import { formatNumber } from "../parts.ts";
+import { mean } from "../../../values/sum.ts";
 
 const binCount = 12;
 
@@ -175,8 +176,4 @@ function describeEnds(values: readonly number[]): string {
   if (values.length === 1) return first;
   if (values.every((value) => value === values[0])) return `always ${first}`;
   return `first ${first}, last ${last}`;
-}
-
-function mean(values: readonly number[]): number {
-  return values.reduce((sum, value) => sum + value, 0) / values.length;
 }

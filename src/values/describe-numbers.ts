@@ -1,3 +1,5 @@
+import { sum } from "./sum.ts";
+
 /** A description of several numbers. */
 interface DescribedNumbers {
   readonly mean: number;
@@ -14,6 +16,6 @@ export function describeNumbers(values: readonly number[]): DescribedNumbers | u
   const sorted = values.toSorted((left, right) => left - right);
   const at = (share: number) =>
     sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))]!;
-  const sum = sorted.reduce((total, value) => total + value, 0);
-  return { mean: sum / sorted.length, median: at(0.5), p95: at(0.95), max: at(1), sum };
+  const total = sum(sorted);
+  return { mean: total / sorted.length, median: at(0.5), p95: at(0.95), max: at(1), sum: total };
 }

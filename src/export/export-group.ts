@@ -2,7 +2,6 @@ import { requireNoColumns } from "./columns/choose-columns.ts";
 import type { ExportRecord } from "./export-record.ts";
 import type { ExportMember, ExportNote, ExportSurroundings } from "./exporter.ts";
 import { exporters, type ExportTarget } from "./exporters.ts";
-import { exportRecords } from "./export-records.ts";
 import { prepareGroup } from "./prepare-group.ts";
 
 /** The records of a group in a trainer's form, with notes about each omission. */
@@ -31,20 +30,4 @@ export function exportGroup(
     records: attempts.flatMap((attempt) => exporter.toRecords(attempt, surroundings)),
     notes,
   };
-}
-
-/**
- * Exports each group of a stream as it arrives. Renders the prompts as text if the exporter needs
- * them. The records have no side columns.
- */
-export async function* exportGroups(
-  target: ExportTarget,
-  groups: AsyncIterable<readonly ExportMember[]>,
-  surroundings: ExportSurroundings = {},
-): AsyncGenerator<ExportedGroup> {
-  for await (const group of exportRecords(target, groups, { surroundings, adder: undefined })) {
-    const records: ExportRecord[] = [];
-    for await (const record of group.records) records.push(record);
-    yield { records, notes: group.notes };
-  }
 }
