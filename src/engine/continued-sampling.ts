@@ -1,3 +1,4 @@
+import { toArray } from "../values/to-array.ts";
 import type { ColumnParts } from "../columns/column-part.ts";
 import { isOfAllTokens, namesOf, type ColumnName } from "../columns/column-specs.ts";
 import type { ColumnRequest, GenerateRequest, SamplingParameters } from "./engine.ts";
@@ -24,7 +25,7 @@ export function remainingRequest(
   return {
     ...request,
     ...(request.columns && { columns: remainingColumns(request.columns, columns) }),
-    promptIds: [...request.promptIds, ...sampledIds],
+    promptIds: toArray(request.promptIds).concat(sampledIds),
     sampling: samplingAfter(request.sampling, sampledCount),
     maxNewTokens: request.maxNewTokens - sampledCount,
   };

@@ -1,4 +1,4 @@
-/** A list of token ids. An `Int32Array` is not JSON-able: write `[...ids]`. */
+/** A list of token ids. An `Int32Array` is not JSON-able: write `toArray(ids)`. */
 export type TokenIds = readonly number[] | Int32Array;
 
 /** The largest token id. Servers and this project store ids in 32-bit arrays. */

@@ -203,7 +203,7 @@ async function sampleAndWrite(
       renderer,
       request: {
         // Copied, because an engine may change its argument.
-        promptIds: [...built.recorder.promptIds],
+        promptIds: built.recorder.promptIds.slice(),
         sampling,
         maxNewTokens,
         stopTokenIds: renderer.stopTokenIds,

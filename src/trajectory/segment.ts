@@ -1,3 +1,4 @@
+import { toArray } from "../values/to-array.ts";
 import type { ColumnParts } from "../columns/column-part.ts";
 import type { GenerationPiece } from "../engine/engine.ts";
 import { defineLazy } from "../values/define-lazy.ts";
@@ -83,7 +84,7 @@ export function createSegment({
   columns: sideColumns,
 }: SegmentColumns & Pick<Segment, "promptLength" | "spans" | "turns" | "columns">): Segment {
   const segment = {};
-  defineLazy(segment, "tokenIds", () => Array.from(ids));
+  defineLazy(segment, "tokenIds", () => toArray(ids));
   Object.assign(segment, { promptLength, spans });
   defineLazy(segment, "lossMask", () => lossMask(spans));
   defineLazy(segment, "logprobs", () => logprobList(ids.length, sampled));

@@ -1,3 +1,4 @@
+import { toArray } from "../../values/to-array.ts";
 import { randomInt } from "node:crypto";
 import { setMaxListeners } from "node:events";
 import { describeError, RolloutError } from "../../errors.ts";
@@ -87,7 +88,7 @@ export function createSequenceEngine({
       if (request.columns !== undefined) throw noColumns();
       const { sessionId } = request;
       // The library expects an array.
-      const promptIds = [...request.promptIds];
+      const promptIds = toArray(request.promptIds);
       const sampling = checkSampling(request.sampling, () => randomInt(2 ** 48 - 1));
       const random = seededRandomNumbers(sampling.seed, sessionId);
       const listener = new TokenListener(request, onTokens);

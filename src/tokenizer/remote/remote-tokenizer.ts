@@ -1,3 +1,4 @@
+import { toArray } from "../../values/to-array.ts";
 import { toWellFormed } from "../../text/well-formed.ts";
 import { availableParallelism } from "node:os";
 import type { RolloutError } from "../../errors.ts";
@@ -63,7 +64,7 @@ export class RemoteTokenizer {
   async encode(instance: Instance, text: string): Promise<number[]> {
     if (text === "") return [];
     const { ids } = await this.#enqueueText("encode", instance, text);
-    return Array.from(ids ?? []);
+    return toArray(ids ?? []);
   }
 
   /**

@@ -1,3 +1,4 @@
+import { toArray } from "../../values/to-array.ts";
 import type { Engine } from "../../engine/engine.ts";
 import { UsageError } from "../../errors.ts";
 import type { RowColumns } from "../model/row-columns.ts";
@@ -29,7 +30,7 @@ export async function rescoreRow(
   if (first === undefined || last === undefined || last.end === first.start) return found;
   const from = first.start;
   const scores = await engine.score({
-    ids: [...ids.subarray(0, last.end)],
+    ids: toArray(ids.subarray(0, last.end)),
     from,
     sampling: { temperature },
   });
