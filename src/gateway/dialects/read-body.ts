@@ -290,6 +290,13 @@ export function unreadMembers(
     .map((name) => (place === "" ? name : `${place}.${name}`));
 }
 
+/** @throws ClientError for a member that is not read and not null. */
+export function requireKnown(body: Json, names: readonly string[]): void {
+  const [unknown] = unreadMembers(body, "", names);
+  if (unknown === undefined) return;
+  throw invalid(unknown, `there is no such member, expected only ${names.join(", ")}`);
+}
+
 function kindOf(value: unknown): string {
   if (value === undefined) return "nothing";
   if (value === null) return "null";
