@@ -29,7 +29,7 @@ afterAll(async () => {
   await rm(scratch, { recursive: true });
 });
 
-/** A module whose user records its calls. */
+/** A module with a user that records its calls. */
 async function writeNotingModule(name: string): Promise<string> {
   const file = path.join(scratch, `${name}.mjs`);
   await writeFile(

@@ -1,3 +1,4 @@
+import { toWellFormed } from "../text/well-formed.ts";
 import { parseJsonObject } from "./json-object.ts";
 
 /**
@@ -22,7 +23,9 @@ type Members = Readonly<Record<string, unknown>>;
 export function customInput(argumentsText: string): string {
   const members = parseJsonObject(argumentsText);
   const input = members?.["input"];
-  return typeof input === "string" && Object.keys(members!).length === 1 ? input : argumentsText;
+  const isAlone = typeof input === "string" && Object.keys(members!).length === 1;
+  // The client sends the text back, and no prompt can contain half of a surrogate pair.
+  return isAlone ? toWellFormed(input) : argumentsText;
 }
 
 /** Returns the arguments that give a custom tool this text. */

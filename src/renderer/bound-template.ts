@@ -2,6 +2,7 @@ import type { PyDict, PyValue } from "../../packages/python-values/src/value.ts"
 import type { ChatTemplate } from "../../packages/chat-template/src/chat-template.ts";
 import { TemplateError } from "../../packages/chat-template/src/template-error.ts";
 import { copyReasoning } from "./copy-reasoning.ts";
+import { withProperties } from "./whole-schemas.ts";
 import { copiesReasoning, defaultTransformersVersion } from "./transformers-version.ts";
 
 /** The inputs of one rendering. */
@@ -44,7 +45,15 @@ export function bindTemplate(
     transformers,
     render({ messages, tools, addGenerationPrompt }) {
       const shown = copies ? copyReasoning(messages) : messages;
-      return template.render({ messages: shown, tools, addGenerationPrompt, variables, now });
+      const rendered = (given: readonly PyValue[] | null): string =>
+        template.render({ messages: shown, tools: given, addGenerationPrompt, variables, now });
+      try {
+        return rendered(tools);
+      } catch (error) {
+        const whole = isRefusal(error) ? withProperties(tools) : undefined;
+        if (whole === undefined) throw error;
+        return rendered(whole);
+      }
     },
     with: (further, then = now) =>
       bindTemplate(template, new Map([...variables, ...further]), then, transformers),
@@ -72,7 +81,12 @@ export function tryRender(
   try {
     return template.render(conversation);
   } catch (error) {
-    if (error instanceof TemplateError && error.kind !== "LimitError") return undefined;
+    if (isRefusal(error)) return undefined;
     throw error;
   }
+}
+
+/** True if a template refused one conversation. It may accept others. */
+function isRefusal(error: unknown): boolean {
+  return error instanceof TemplateError && error.kind !== "LimitError";
 }

@@ -1,5 +1,7 @@
 import { UsageError } from "../errors.ts";
 import type { BoundTemplate, TemplateConversation } from "./bound-template.ts";
+import { parsePythonJson } from "../../packages/python-values/src/json/json-parse.ts";
+import { isPyDict, type PyValue } from "../../packages/python-values/src/value.ts";
 import { TemplateError } from "../../packages/chat-template/src/template-error.ts";
 
 /** A chat template refuses a conversation, as with `raise_exception()`; it may accept another one. */
@@ -32,10 +34,35 @@ export function renderPrompt(
   } catch (error) {
     if (!(error instanceof TemplateError)) throw error;
     throw new ConversationRefusal(
-      `Cannot render the conversation with the chat template of ${source}: ${error.message}`,
+      `Cannot render the conversation with the chat template of ${source}: ${error.message}` +
+        causeOf(template, conversation),
       { cause: error },
     );
   }
+}
+
+/** A tool that any template for tools can render. */
+const plainTool = parsePythonJson(
+  '{"type": "function", "function": {"name": "plain", "description": "Plain", "parameters": {"type": "object", "properties": {}}}}',
+);
+
+/** Names the first tool that a template refuses, if it accepts the conversation with another tool. */
+function causeOf(template: BoundTemplate, conversation: TemplateConversation): string {
+  const { tools } = conversation;
+  const accepts = (given: readonly PyValue[]): boolean => {
+    try {
+      template.render({ ...conversation, tools: given });
+      return true;
+    } catch (error) {
+      if (error instanceof TemplateError) return false;
+      throw error;
+    }
+  };
+  if (tools === null || !accepts([plainTool])) return "";
+  const tool = tools.find((one) => !accepts([one]));
+  const about = isPyDict(tool) ? tool.get("function") : undefined;
+  const name = isPyDict(about) ? about.get("name") : undefined;
+  return typeof name === "string" ? `, because of tool ${name}` : "";
 }
 
 /**

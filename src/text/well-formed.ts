@@ -22,3 +22,9 @@ export function wellFormedJson(json: string): string {
 export function toWellFormed(text: string): string {
   return (text as unknown as UnicodeText).toWellFormed();
 }
+
+/** Returns a JSON text with the escape of each half of a surrogate pair, which UTF-8 cannot represent. */
+export function escapeHalves(json: string): string {
+  if (isWellFormed(json)) return json;
+  return json.replaceAll(/\p{Surrogate}/gu, (half) => `\\u${half.charCodeAt(0).toString(16)}`);
+}

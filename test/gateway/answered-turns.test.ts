@@ -103,3 +103,107 @@ test.each(["adds to", "changes"])(
     );
   },
 );
+
+/** Half of a surrogate pair, which a model can write in JSON as an escape. */
+const half = "\\ud83d";
+
+/** A conversation in each protocol: the first request, and the next one with the reply of the first. */
+const protocols = {
+  "chat/completions": {
+    first: { messages: [{ role: "user", content: "go" }], tools },
+    next: ({ choices }: { choices: [{ message: SentMessage }] }) => {
+      const [{ message }] = choices;
+      const results = message.tool_calls!.map(({ id }) => ({
+        role: "tool",
+        tool_call_id: id,
+        content: "got",
+      }));
+      return { messages: [{ role: "user", content: "go" }, message, ...results], tools };
+    },
+  },
+  responses: {
+    first: {
+      input: [{ role: "user", content: "go" }],
+      tools: [
+        { type: "function", name: "get" },
+        { type: "custom", name: "patch" },
+        { type: "shell" },
+      ],
+    },
+    next: ({ output }: { output: { type: string; call_id: string }[] }) => {
+      const results = output.map(({ type, call_id }) => ({
+        type: `${type}_output`,
+        call_id,
+        output: type === "shell_call" ? [] : "got",
+      }));
+      return {
+        ...protocols.responses.first,
+        input: [...protocols.responses.first.input, ...output, ...results],
+      };
+    },
+  },
+  messages: {
+    first: {
+      max_tokens: 500,
+      messages: [{ role: "user", content: "go" }],
+      tools: [{ name: "get", input_schema: { type: "object" } }],
+    },
+    next: ({ content }: { content: { id: string }[] }) => {
+      const { first } = protocols.messages;
+      const results = content.map(({ id }) => ({
+        type: "tool_result",
+        tool_use_id: id,
+        content: "got",
+      }));
+      const turns = [
+        { role: "assistant", content },
+        { role: "user", content: results },
+      ];
+      return { ...first, messages: [...first.messages, ...turns] };
+    },
+  },
+} as const;
+
+test.each([
+  ["chat/completions", "get", `{"n": "${half}"}`],
+  ["chat/completions", "get", `{"${half}": 1}`],
+  ["chat/completions", `get${half}`, "{}"],
+  ["responses", "get", `{"n": "${half}"}`],
+  ["responses", "patch", `{"input": "+${half}"}`],
+  ["responses", "shell", `{"commands": ["echo ${half}"]}`],
+  ["messages", "get", `{"n": "${half}"}`],
+] as const)(
+  "half of a surrogate pair in a call ends no session (%s, %s)",
+  async (protocol, name, args) => {
+    const written = `<tool_call>\n{"name": "${name}", "arguments": ${args}}\n</tool_call>`;
+    const base = createCharacterRenderer();
+    const renderer = {
+      ...base,
+      card: { ...base.card, parser: "hermes", dialect: "vllm" as const },
+    };
+    const replies = [written, "done"].map((text) => ({ outputIds: characterIds(text) }));
+    await using gateway = await createGateway({ engine: preparedEngine(replies), renderer });
+    const { token } = await gateway.openSession({ taskId: "t" });
+    const ask = async (body: object): Promise<string> => {
+      const response = await gateway.fetch(`${inProcessUrl}/v1/${protocol}`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${token}` },
+        body: JSON.stringify({ model: "policy", ...body }),
+      });
+      expect(response.status).toBe(200);
+      return await response.text();
+    };
+    const { first, next } = protocols[protocol];
+    const reply = await ask(first);
+    // JSON in UTF-8 turns a half that is not escaped into U+FFFD.
+    if (name === "get") expect(reply).not.toContain("\ufffd");
+    const isHalf = (text: string) =>
+      !(text as unknown as { isWellFormed(): boolean }).isWellFormed();
+    const argumentTexts = [...reply.matchAll(/"arguments":("(?:[^"\\]|\\.)*")/g)].map(
+      ([, text]) => text!,
+    );
+    expect(argumentTexts.map((text) => JSON.parse(text) as string).filter(isHalf)).toEqual([]);
+    await ask(next(JSON.parse(reply) as never));
+    expect(gateway.counts).toMatchObject({ turnCount: 2, continuedCount: 1, notes: {} });
+  },
+);

@@ -267,6 +267,31 @@ describe("authorization", () => {
     expect(gateway.gateway.counts.openSessionCount).toBe(1);
   });
 
+  test("a member that a body cannot have is refused, and never left out in silence", async () => {
+    const { gateway, ownerToken, sessionId } = await open([]);
+    const about = (what: string) => ({ path: `/sessions/${sessionId}${what}`, token: ownerToken });
+    const unscored =
+      "there is no reward beside it, expected reward, with details, components or turnRewards";
+    const known = "expected only taskId, groupId, sampleIndex, seed, metadata";
+    for (const [body, where, message] of [
+      [{ task_id: "t" }, { path: "/sessions" }, `task_id: there is no such member, ${known}`],
+      [
+        { taskId: "t", sessionId },
+        { path: "/sessions" },
+        `sessionId: there is no such member, ${known}`,
+      ],
+      [{ score: 1 }, about("/finish"), `score: ${unscored}`],
+      [{ details: {} }, about("/finish"), `details: ${unscored}`],
+      [{ score: 1 }, about("/reward"), `score: ${unscored}`],
+    ] as const) {
+      const refused = await post(gateway, body, where);
+      expect(await refused.json()).toMatchObject({ error: { message: `Cannot read ${message}` } });
+      expect(refused.status).toBe(400);
+    }
+    expect(gateway.gateway.counts.openSessionCount).toBe(1);
+    expect((await post(gateway, { task_id: null }, { path: "/sessions" })).status).toBe(201);
+  });
+
   test("a key of its own opens a session that only the admin ends", async () => {
     const { gateway, token, ownerToken } = await open(["a", "b"], {
       opensSessions: true,

@@ -430,8 +430,11 @@ describe("decoders", () => {
       stop: ["END"],
       toolChoice: { type: "named", name: "look" },
       textFormat: { type: "json-object" },
-      ignoredFields: ["user"],
+      ignoredFields: ["user", "max_tokens"],
     });
+    expect(
+      askedFor(chatDialect, { max_tokens: 5, max_completion_tokens: 5 }).ignoredFields,
+    ).toEqual([]);
     expect(
       askedFor(messagesDialect, { tool_choice: { type: "any" }, stop_sequences: ["A", ""] }),
     ).toMatchObject({ toolChoice: { type: "required" }, stop: ["A"] });

@@ -114,18 +114,23 @@ export function sharedFields(
   }: {
     /** Names of the fields that the dialect reads. */
     readonly readFields: readonly string[];
-    /** Names of the fields that limit the turn's tokens. The first present one counts. */
+    /** Names of the fields that limit the turn's tokens. The first present one counts. Others with another number are ignored fields. */
     readonly maxTokens: readonly string[];
   },
 ): Pick<RequestedTurn, "model" | "isStreamed" | "maxTokens" | "ignoredFields" | "unsupported"> {
-  const maxTokens = limits
-    .map((name) => optionalNumber(body[name], name, { min: 1, whole: true }))
-    .find((limit) => limit !== undefined);
+  const given = limits.flatMap((name) => {
+    const limit = optionalNumber(body[name], name, { min: 1, whole: true });
+    return limit === undefined ? [] : [{ name, limit }];
+  });
+  const maxTokens = given[0]?.limit;
+  const overruled = given.filter(({ limit }) => limit !== maxTokens).map(({ name }) => name);
+  const { ignoredFields, unsupported } = unreadFields(body, readFields);
   return {
     model: optionalText(body["model"], "model") ?? "",
     isStreamed: flagOf(body["stream"], "stream"),
     ...(maxTokens !== undefined && { maxTokens }),
-    ...unreadFields(body, readFields),
+    ignoredFields: [...ignoredFields, ...overruled],
+    unsupported,
   };
 }
 
@@ -288,6 +293,13 @@ export function unreadMembers(
   return Object.keys(object)
     .filter((name) => !read.includes(name) && !isAbsent(object[name]))
     .map((name) => (place === "" ? name : `${place}.${name}`));
+}
+
+/** @throws ClientError for a member that is not read and not null. */
+export function requireKnown(body: Json, names: readonly string[]): void {
+  const [unknown] = unreadMembers(body, "", names);
+  if (unknown === undefined) return;
+  throw invalid(unknown, `there is no such member, expected only ${names.join(", ")}`);
 }
 
 function kindOf(value: unknown): string {

@@ -161,6 +161,26 @@ describe("compaction", () => {
     ]);
   });
 
+  test.each(["", "You write code.\n"])(
+    "the billing line, which differs between requests, separates no conversation if %j stands before it",
+    (before) => {
+      const session = new PlayedSession();
+      const first = (stamp: string) =>
+        system(`${before}x-anthropic-billing-header: cc_prev_req=${stamp};\nBe brief.`);
+      const history = [first("one"), opening[1]!];
+      const turn = session.ask({ messages: history, calls: [look], tools });
+      const asked = [first("two"), opening[1]!, turn, result("line 1", 0), user(order)];
+      session.ask({ messages: asked, text: summary, tools });
+      const next = [first("three"), ...restart(summary).slice(1)];
+      session.ask({ messages: next, text: "Done.", tools });
+      expect(session.lines).toEqual([
+        "main",
+        "compaction compaction_attempt<-0",
+        "main compaction<-1",
+      ]);
+    },
+  );
+
   test("a summary of a conversation of its own may come back as an assistant turn", () => {
     const session = new PlayedSession();
     begin(session);

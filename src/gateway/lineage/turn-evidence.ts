@@ -1,5 +1,5 @@
 import type { ClientMessage } from "../conversation.ts";
-import { digest } from "../tree/message-keys.ts";
+import { billingLine, digest } from "../tree/message-keys.ts";
 import type { TurnNode } from "../tree/turn-node.ts";
 import { linkOf, type ClientLabels, type ClientLink } from "./client-labels.ts";
 import { PassedTexts, type PassedText, SampledTexts } from "./sampled-texts.ts";
@@ -192,9 +192,6 @@ function systemOf([first]: readonly ClientMessage[]): string {
   return first?.role === "system" ? first.content : "";
 }
 
-/** Claude Code's line with its version, which differs between requests. */
-const billingLine = /^x-anthropic-billing-header:[^\n]*\n?/;
-
 function settingOf({ tools, record }: TurnNode<LineageTurn>): string {
-  return `${tools} ${digest(systemOf(record.environment).replace(billingLine, ""))}`;
+  return `${tools} ${digest(systemOf(record.environment).replaceAll(billingLine, ""))}`;
 }

@@ -4,6 +4,8 @@ import {
   objectOf,
   optionalNumber,
   optionalText,
+  requireKnown,
+  unreadMembers,
   type Json,
 } from "../dialects/read-body.ts";
 import type { Gateway } from "../gateway.ts";
@@ -74,6 +76,7 @@ export function addSessionRoutes(app: Hono, gateway: Gateway, rules: AccessRules
 }
 
 function readSessionRequest(body: Json): SessionRequest {
+  requireKnown(body, ["taskId", "groupId", "sampleIndex", "seed", "metadata"]);
   const { metadata } = body;
   const taskId = optionalText(body["taskId"], "taskId");
   const groupId = optionalText(body["groupId"], "groupId");
@@ -91,7 +94,14 @@ function readSessionRequest(body: Json): SessionRequest {
 function readReward(body: Json): SessionReward | undefined {
   const reward = optionalNumber(body["reward"], "reward", { min: -Infinity });
   const { reward: _reward, failure: _failure, details, ...others } = body;
-  if (reward === undefined) return undefined;
+  if (reward === undefined) {
+    const [stray] = unreadMembers(body, "", ["failure"]);
+    if (stray === undefined) return undefined;
+    throw invalid(
+      stray,
+      "there is no reward beside it, expected reward, with details, components or turnRewards",
+    );
+  }
   // `gateway.reward()` checks the other members.
   return {
     ...others,

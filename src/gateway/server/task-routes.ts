@@ -2,7 +2,7 @@ import type { Hono } from "hono";
 import { writeCompactJson } from "../../json/exact-json.ts";
 import type { TaskEndpoint } from "../agent/task-endpoint.ts";
 import { ClientError } from "../client-error.ts";
-import { textOf } from "../dialects/read-body.ts";
+import { requireKnown, textOf } from "../dialects/read-body.ts";
 import type { Gateway } from "../gateway.ts";
 import type { GatewaySession } from "../session/session.ts";
 import { findSession, type AccessRules } from "./access.ts";
@@ -51,8 +51,9 @@ export function addTaskRoutes(
     });
     app.post(`${base}/say`, async ({ req, json }) => {
       const endpoint = await find(req.raw, req.param("token"));
-      const { text } = await readJsonBody(req.raw);
-      return json({ text: (await endpoint.say(textOf(text, "text"))) ?? null });
+      const given = await readJsonBody(req.raw);
+      requireKnown(given, ["text"]);
+      return json({ text: (await endpoint.say(textOf(given["text"], "text"))) ?? null });
     });
   }
 }

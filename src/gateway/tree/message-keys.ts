@@ -31,12 +31,12 @@ export class DigestCache {
 const shortLength = 64;
 
 /**
- * Claude Code's billing line at the start of the system prompt, which contains its version and
- * entry point.
+ * Claude Code's billing line in the system prompt, which contains its version and entry point, and differs between
+ * requests.
  */
-export const defaultIgnore: readonly IgnoredText[] = [
-  ignoredText(/^x-anthropic-billing-header:[^\n]*\n?/m),
-];
+export const billingLine = /^x-anthropic-billing-header:[^\n]*\n?/gm;
+
+export const defaultIgnore: readonly IgnoredText[] = [ignoredText(billingLine)];
 
 /** A message with a key that equal messages share. */
 export interface KeyedMessage {

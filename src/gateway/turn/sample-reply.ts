@@ -7,6 +7,7 @@ import { splitStop } from "../../episode/turn/record-turn.ts";
 import { emptyReply, requestTurn } from "../../episode/turn/request-turn.ts";
 import type { Attempt } from "../../../packages/tool-parsers/src/tool-call-parser.ts";
 import type { Renderer } from "../../renderer/renderer.ts";
+import { escapeHalves, toWellFormed } from "../../text/well-formed.ts";
 import { IncrementalDecoder } from "../../tokenizer/incremental-decoder.ts";
 import type { ReplyEvent, ReplyFinish, ReplyPart } from "../conversation.ts";
 import { TurnReader, type TurnToStream } from "./turn-reader.ts";
@@ -100,11 +101,13 @@ function writtenIds(
   parts: readonly ReplyPart[],
   attempts: readonly Attempt[],
 ): readonly (string | undefined)[] {
-  const left = [...attempts];
+  const left = attempts.map(({ id, name, argumentsText }) => {
+    return { id, name: toWellFormed(name ?? ""), text: escapeHalves(argumentsText ?? "") };
+  });
   return parts
     .filter((part) => part.type === "call")
     .map(({ name, text }) => {
-      const at = left.findIndex((each) => each.name === name && each.argumentsText === text);
+      const at = left.findIndex((each) => each.name === name && each.text === text);
       return at === -1 ? undefined : left.splice(at, 1)[0]?.id;
     });
 }

@@ -11,6 +11,7 @@ import type {
   ToolCallStream,
   ToolStreamEvent,
 } from "../../../packages/tool-parsers/src/tool-call-parser.ts";
+import { escapeHalves, toWellFormed } from "../../text/well-formed.ts";
 import { ReplySequencer, type PartIds } from "./reply-sequencer.ts";
 import { StopFilter } from "./stop-filter.ts";
 
@@ -232,7 +233,7 @@ export class TurnReader {
     this.#hasOutput = true;
     return [
       ...this.#sequencer.text(this.#stops.end()),
-      ...this.#sequencer.call(name, argumentsText, form),
+      ...this.#sequencer.call(toWellFormed(name), escapeHalves(argumentsText), form),
     ];
   }
 

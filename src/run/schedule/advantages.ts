@@ -60,7 +60,10 @@ function isReward(value: number | null | undefined): value is number {
 /** Facts about the rewards of a group's scored attempts, of which there are at least 2. */
 interface GroupFacts {
   readonly count: number;
-  readonly total: number;
+  /** The first reward. Sums are those of differences to it, so that equal rewards have no rounding. */
+  readonly first: number;
+  /** The sum of the differences to the first reward. */
+  readonly excess: number;
   readonly mean: number;
   /** The standard deviation of the sample (n − 1). */
   readonly deviation: number;
@@ -71,13 +74,15 @@ type Estimator = (value: number, facts: GroupFacts, own: number) => number;
 const estimators: Readonly<Record<AdvantageEstimator, Estimator>> = {
   grpo: (value, { mean, deviation }) => (value - mean) / (deviation + epsilon),
   "dr-grpo": (value, { mean }) => value - mean,
-  rloo: (value, { total, count }, own) => value - (total - own) / (count - 1),
+  rloo: (value, { first, excess, count }, own) =>
+    value - (first + (excess - (own - first)) / (count - 1)),
 };
 
 function factsOf(rewards: readonly number[]): GroupFacts {
   const count = rewards.length;
-  const total = rewards.reduce((sum, reward) => sum + reward, 0);
-  const mean = total / count;
+  const first = rewards[0]!;
+  const excess = rewards.reduce((sum, reward) => sum + (reward - first), 0);
+  const mean = first + excess / count;
   const squares = rewards.reduce((sum, reward) => sum + (reward - mean) ** 2, 0);
-  return { count, total, mean, deviation: Math.sqrt(squares / (count - 1)) };
+  return { count, first, excess, mean, deviation: Math.sqrt(squares / (count - 1)) };
 }

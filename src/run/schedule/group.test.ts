@@ -28,6 +28,18 @@ test.each(["grpo", "dr-grpo", "rloo"] as const)(
   },
 );
 
+test.each(["grpo", "dr-grpo", "rloo"] as const)(
+  "equal rewards have an advantage of exactly 0, although their sum is rounded (%s)",
+  (estimator) => {
+    for (const reward of [0.1, 0.7, 1 / 3, -0.1, 1e15 + 0.3]) {
+      for (const count of [2, 3, 7, 10]) {
+        const rewards = Array.from({ length: count }, () => reward);
+        expect(advantages(rewards, estimator)).toEqual(rewards.map(() => 0));
+      }
+    }
+  },
+);
+
 test("an unknown estimator is refused", () => {
   expect(() => advantages([1, 2], "gae" as "grpo")).toThrow(
     new TypeError(

@@ -58,3 +58,19 @@ test("structured content of any size and depth is compared in bounded time", () 
   const deep = `${"[".repeat(20_000)}${"]".repeat(20_000)}`;
   expect(structuredOf([deep], '{"id": 1}')).toHaveLength(deep.length + 10);
 });
+
+test.each([
+  [{ uri: "file:///notes/a.txt", name: "a.txt" }, "file:///notes/a.txt"],
+  [{ uri: "db://7", name: "orders", title: "Orders of May" }, "db://7 (Orders of May)"],
+  [
+    { uri: "db://7", name: "orders", description: "One row an order", mimeType: "text/csv" },
+    "db://7 (orders): One row an order",
+  ],
+  [{ uri: "db://7", name: "db://7", description: "" }, "db://7"],
+])("a link has the name and the description that the server gave it", (link, text) => {
+  const content = [{ type: "resource_link", ...link }];
+  expect(readAnswer({ content }, { tool: "find", maxLength: 1000 })).toEqual({
+    text,
+    isError: false,
+  });
+});

@@ -14,6 +14,9 @@ interface ContentPart {
   readonly type: string;
   readonly text?: string;
   readonly uri?: string;
+  readonly name?: string;
+  readonly title?: string;
+  readonly description?: string;
   readonly mimeType?: string;
   readonly resource?: {
     readonly uri?: string;
@@ -55,10 +58,10 @@ function withStructured(said: string, parts: readonly string[], structured: stri
 }
 
 function textOfPart(part: ContentPart, tool: string): string {
-  const { type, text, uri, resource } = part;
+  const { type, text, resource } = part;
   if (type === "text" && text !== undefined) return text;
   if (type === "resource" && resource?.text !== undefined) return resource.text;
-  if (type === "resource_link" && uri !== undefined) return uri;
+  if (type === "resource_link" && part.uri !== undefined) return textOfLink(part.uri, part);
   const kind = part.mimeType ?? resource?.mimeType;
   throw new RolloutError(
     "environment/bad-result",
@@ -66,6 +69,13 @@ function textOfPart(part: ContentPart, tool: string): string {
       "there is no renderer for images, sound and files yet, expected text (the option names leaves the " +
       "tool out where it answers undefined)",
   );
+}
+
+/** Returns a link's address with its name, unless the address ends with it, and its description. */
+function textOfLink(uri: string, { name, title, description }: ContentPart): string {
+  const label = title ?? name ?? "";
+  const named = uri.endsWith(label) ? uri : `${uri} (${label})`;
+  return (description ?? "") === "" ? named : `${named}: ${description}`;
 }
 
 function cut(text: string, maxLength: number): string {
