@@ -74,20 +74,22 @@ function* subjects(): Generator<Subject> {
     const [open = "", close = ""] = [parser.markers[0], parser.closer];
     yield {
       at: `reasoning ${parser.name}`,
-      parse: (text) => parser.parse(text),
-      stream: (text, chunkLength) => pushAll(parser.createStream(), text, chunkLength),
+      parse: (text) => parser.parse(text, { responseTemplate }),
+      stream: (text, chunkLength) =>
+        pushAll(parser.createStream({ responseTemplate }), text, chunkLength),
       turn: open + prose.slice(0, turnLength / 2) + close + prose.slice(0, turnLength / 2),
       texts: hostileReasoning(parser),
     };
   }
 }
 
+/** The template of the parsers that read a model's own format. The sample of `response_template` has its form. */
+const responseTemplate = toPyValue(templateSamples["beam"]!.template) as PyDict;
+
 const prose = "The quick brown fox looks for tea. ".repeat(turnLength / 32);
 
 function toolCallSubject(parser: ToolCallParser, dialect: Dialect): Subject {
   const sampleOf = callSamples[parser.name]!;
-  // The sample of `response_template` has the form of this template.
-  const responseTemplate = toPyValue(templateSamples["beam"]!.template) as PyDict;
   const options = { tools, dialect, responseTemplate };
   const query = prose.slice(0, turnLength / 2 - sampleOf("").length);
   // vLLM reads a call of the pythonic formats only if it is the complete turn.
