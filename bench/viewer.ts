@@ -86,7 +86,7 @@ async function measureRow(
     );
     mostNodes = Math.max(mostNodes, await page.locator(".token").count());
   }
-  const heap = (await page.evaluate("performance.memory.usedJSHeapSize")) as number;
+  const heap = await page.evaluate<number>("performance.memory.usedJSHeapSize");
   return [
     ...times,
     {

@@ -48,7 +48,7 @@ export const bugs = [
   [
     "an interrupted turn is requested from its start",
     "engine/continued-sampling.ts",
-    "promptIds: [...request.promptIds, ...sampledIds],",
+    "promptIds: toArray(request.promptIds).concat(sampledIds),",
     "promptIds: request.promptIds,",
   ],
   [
