@@ -11,6 +11,7 @@ import { exportRun } from "./export-run.ts";
 import { exporters, type ExportTarget } from "./exporters.ts";
 import { prepareGroup } from "./prepare-group.ts";
 import { readRunGroups } from "./read-run-groups.ts";
+import { python } from "../../test/support/python.ts";
 
 const programs = fileURLToPath(new URL("../../integrations/accept", import.meta.url));
 const model = fileURLToPath(new URL("../../models/storefront-2m", import.meta.url));
@@ -20,7 +21,6 @@ const model = fileURLToPath(new URL("../../models/storefront-2m", import.meta.ur
  * imports them.
  */
 const trainers = process.env["TURNWRIGHT_TRAINERS"];
-const python = process.env["TURNWRIGHT_TRAINERS_PYTHON"] ?? "python3";
 
 /** The trainer's own files that each program runs. */
 const parts: Readonly<Record<ExportTarget, readonly string[]>> = {

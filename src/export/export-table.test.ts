@@ -10,6 +10,7 @@ import { writeEveryKindRun } from "./every-kind-run.fixture.ts";
 import { tableContent, writeShards } from "./export-table.ts";
 import { parquetFile } from "./parquet-file.ts";
 import { safetensorsShards } from "./safetensors-shards.ts";
+import { python, pythonObstacle } from "../../test/support/python.ts";
 
 let scratch = "";
 let run = "";
@@ -100,26 +101,12 @@ describe("safetensorsShards()", () => {
   });
 });
 
-/**
- * A Python with pyarrow, pandas, DuckDB, datasets and safetensors; `undefined` if one is missing.
- */
-const python = process.env["TURNWRIGHT_TRAINERS_PYTHON"] ?? "python3";
-function hasReaders(): boolean {
-  try {
-    execFileSync(python, ["-c", "import pyarrow, pandas, duckdb, datasets, safetensors.numpy"], {
-      stdio: "ignore",
-    });
-    return true;
-  } catch {
-    console.warn(
-      `Skipping the readers of Parquet and safetensors: ${python} has not all of pyarrow, pandas, ` +
-        "duckdb, datasets and safetensors; TURNWRIGHT_TRAINERS_PYTHON names one that has",
-    );
-    return false;
-  }
+const whyNoReaders = pythonObstacle("pyarrow", "pandas", "duckdb", "datasets", "safetensors.numpy");
+if (whyNoReaders !== undefined) {
+  console.warn(`Skipping the readers of Parquet and safetensors: ${whyNoReaders}`);
 }
 
-describe.skipIf(!hasReaders())("read back by others", () => {
+describe.skipIf(whyNoReaders !== undefined)("read back by others", () => {
   test("Parquet by pyarrow, pandas, DuckDB and datasets; safetensors by its own library", async () => {
     const large = samples;
     const file = path.join(scratch, "rows.parquet");

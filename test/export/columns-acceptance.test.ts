@@ -1,4 +1,4 @@
-import { execFile, execFileSync } from "node:child_process";
+import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { mkdtemp, readFile, readdir, rm, writeFile } from "node:fs/promises";
@@ -23,10 +23,10 @@ import { addTeacher } from "../../src/export/teacher/teacher-run.fixture.ts";
 import { writeAtomically } from "../../src/run/disk/write-atomically.ts";
 import { aglEvents, aglRules } from "../../src/service/agent-lightning/agl-events.ts";
 import { verifyExport } from "../../src/verify/exported/verify-export.ts";
+import { python, pythonObstacle } from "../support/python.ts";
 
 const programs = fileURLToPath(new URL("../../integrations/accept/columns", import.meta.url));
 const trainers = process.env["TURNWRIGHT_TRAINERS"];
-const python = process.env["TURNWRIGHT_TRAINERS_PYTHON"] ?? "python3";
 
 /** Trainers of the programs, and the files of each that a program runs. */
 const parts = {
@@ -146,17 +146,7 @@ def arrays_in(value):
 print(json.dumps([[one for record in read_export(file) for one in arrays_in(record)] for file in sys.argv[1:]]))
 `;
 
-function pythonObstacle(): string | undefined {
-  try {
-    execFileSync(python, ["-c", "import sys, numpy; assert sys.version_info >= (3, 10)"], {
-      stdio: "ignore",
-    });
-    return undefined;
-  } catch {
-    return `${python} is no Python of 3.10 or newer with numpy (TURNWRIGHT_TRAINERS_PYTHON names one)`;
-  }
-}
-const whyNoPython = pythonObstacle();
+const whyNoPython = pythonObstacle("numpy");
 if (whyNoPython !== undefined) console.warn(`Skipping Python's read_export(): ${whyNoPython}`);
 
 test.skipIf(whyNoPython !== undefined)(

@@ -15,13 +15,13 @@ import { aglEvents, aglRules } from "../../src/service/agent-lightning/agl-event
 import { countTrained } from "../../src/trajectory/count-trained.ts";
 import type { Sample } from "../../src/trajectory/sample.ts";
 import { writeSeveralRowsRun } from "./several-rows-run.fixture.ts";
+import { python } from "../support/python.ts";
 
 const programs = fileURLToPath(new URL("../../integrations/accept/rows", import.meta.url));
 const model = fileURLToPath(new URL("../../models/storefront-2m", import.meta.url));
 /** A run to weigh in place of the fixture's. Its groups have one size, and no attempt has its group's mean reward. */
 const otherRun = process.env["TURNWRIGHT_ROWS_RUN"];
 const trainers = process.env["TURNWRIGHT_TRAINERS"];
-const python = process.env["TURNWRIGHT_TRAINERS_PYTHON"] ?? "python3";
 
 /** Trainers of the programs, and the files of each that a program runs. */
 const parts: Readonly<Record<string, readonly string[]>> = {

@@ -1,4 +1,4 @@
-import { execFile, execFileSync } from "node:child_process";
+import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -6,26 +6,11 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { python, pythonObstacle } from "../support/python.ts";
 
 const example = fileURLToPath(new URL("../../examples/grpo", import.meta.url));
-const python = process.env["TURNWRIGHT_TRAINERS_PYTHON"] ?? "python3";
 
-/** The reason why the example cannot run here; `undefined` if it can. */
-function obstacle(): string | undefined {
-  try {
-    execFileSync(python, ["-c", "import torch, numpy, safetensors, tokenizers"], {
-      stdio: "ignore",
-    });
-    return undefined;
-  } catch {
-    return (
-      `${python} has not all of torch, numpy, safetensors and tokenizers ` +
-      "(TURNWRIGHT_TRAINERS_PYTHON names one that has)"
-    );
-  }
-}
-
-const why = obstacle();
+const why = pythonObstacle("torch", "numpy", "safetensors", "tokenizers");
 if (why !== undefined) console.warn(`Skipping the GRPO example: ${why}`);
 
 let out: string;

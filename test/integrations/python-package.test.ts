@@ -1,24 +1,12 @@
-import { execFile, execFileSync } from "node:child_process";
+import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
+import { python, pythonObstacle } from "../support/python.ts";
 
 const folder = fileURLToPath(new URL("../../integrations/python", import.meta.url));
-const python = process.env["TURNWRIGHT_TRAINERS_PYTHON"] ?? "python3";
 
-/** The reason why the Python package's tests cannot run here; `undefined` if they can. */
-function obstacle(): string | undefined {
-  try {
-    execFileSync(python, ["-c", "import sys, pytest; assert sys.version_info >= (3, 10)"], {
-      stdio: "ignore",
-    });
-    return undefined;
-  } catch {
-    return `${python} is no Python of 3.10 or newer with pytest (TURNWRIGHT_TRAINERS_PYTHON names one)`;
-  }
-}
-
-const why = obstacle();
+const why = pythonObstacle("pytest");
 if (why !== undefined) console.warn(`Skipping the tests of the Python package: ${why}`);
 
 test.skipIf(why !== undefined)("the Python package passes its tests", async () => {

@@ -3,23 +3,11 @@ import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { episodeRow } from "../../src/episode/episode-row.fixture.ts";
 import { EvaluationTally } from "../../src/report/evaluation-tally.ts";
+import { python, pythonObstacle } from "../support/python.ts";
 
 const folder = fileURLToPath(new URL("../../integrations/python", import.meta.url));
-const python = process.env["TURNWRIGHT_TRAINERS_PYTHON"] ?? "python3";
 
-/** Returns the reason why the Python package cannot run here; `undefined` if it can. */
-function obstacle(): string | undefined {
-  try {
-    execFileSync(python, ["-c", "import sys; assert sys.version_info >= (3, 10)"], {
-      stdio: "ignore",
-    });
-    return undefined;
-  } catch {
-    return `${python} is no Python of 3.10 or newer (TURNWRIGHT_TRAINERS_PYTHON names one)`;
-  }
-}
-
-const why = obstacle();
+const why = pythonObstacle();
 if (why !== undefined) console.warn(`Skipping the comparison of pass^k with the report: ${why}`);
 
 /** Rewards of each task's attempts; null for an unscored one. */

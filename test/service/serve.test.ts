@@ -1,4 +1,4 @@
-import { execFileSync, spawn, type ChildProcess } from "node:child_process";
+import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -12,6 +12,7 @@ import { verifyRun } from "../../src/verify/verify-run.ts";
 import { verifySample } from "../../src/trajectory/verify-sample.ts";
 import { modelDir } from "../gateway/storefront-session.fixture.ts";
 import { cliFile } from "../support/run-cli.ts";
+import { python, pythonObstacle } from "../support/python.ts";
 
 let dir: string;
 let child: ChildProcess | undefined;
@@ -112,7 +113,7 @@ describe("turnwright serve", () => {
     expect(await once(child!, "close")).toEqual([0, null]);
   });
 
-  const why = obstacle();
+  const why = pythonObstacle();
   if (why !== undefined) console.warn(`Skipping the Python client against the service: ${why}`);
 
   test.skipIf(why !== undefined)(
@@ -140,19 +141,7 @@ describe("turnwright serve", () => {
   );
 });
 
-const python = process.env["TURNWRIGHT_TRAINERS_PYTHON"] ?? "python3";
 const packageDir = fileURLToPath(new URL("../../integrations/python", import.meta.url));
-
-/** The reason why the Python client cannot run here; `undefined` if it can. */
-function obstacle(): string | undefined {
-  try {
-    const check = "import sys; assert sys.version_info >= (3, 10)";
-    execFileSync(python, ["-c", check], { stdio: "ignore" });
-    return undefined;
-  } catch {
-    return `${python} is no Python of 3.10 or newer (TURNWRIGHT_TRAINERS_PYTHON names one)`;
-  }
-}
 
 const clientProgram = `
 import json, sys
