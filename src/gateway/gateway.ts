@@ -365,8 +365,7 @@ export class Gateway implements AsyncDisposable {
 
   /** Counts a request of the session that was refused as wrong. */
   countRefusal(session: GatewaySession, error: unknown): void {
-    session.countRefusal(error);
-    this.#writeCounts();
+    if (session.countRefusal(error)) this.#writeCounts();
   }
 
   /** @throws ClientError `invalid` for an invalid reward, `finished` if the session is over. */

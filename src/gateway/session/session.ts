@@ -127,9 +127,11 @@ export class GatewaySession {
     );
   }
 
-  /** Counts the error of a request, if the request was refused as wrong. */
-  countRefusal(error: unknown): void {
-    if (error instanceof ClientError && error.isRefusal) this.counters.refused(error.message);
+  /** Counts the error of a request if the request was refused as wrong. Returns true if so. */
+  countRefusal(error: unknown): boolean {
+    if (!(error instanceof ClientError) || !error.isRefusal) return false;
+    this.counters.refused(error.message);
+    return true;
   }
 
   touch(): void {
