@@ -37,4 +37,11 @@ describe("a template that reads each tool's properties", () => {
         "'dict object' has no attribute 'description', because of tool tool1",
     );
   });
+
+  test.each([0, 1, 2, 3, 4, 5, 6])("names the first of several tools, the one at %i", (place) => {
+    const schemas = Array.from({ length: 7 }, (_, index) =>
+      index < place ? described : '{"properties": {"b": {}}}',
+    );
+    expect(() => show(...schemas)).toThrow(`because of tool tool${place}`);
+  });
 });

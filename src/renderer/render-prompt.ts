@@ -46,7 +46,10 @@ const plainTool = parsePythonJson(
   '{"type": "function", "function": {"name": "plain", "description": "Plain", "parameters": {"type": "object", "properties": {}}}}',
 );
 
-/** Names the first tool that a template refuses, if it accepts the conversation with another tool. */
+/**
+ * Names the first tool that a template refuses, if it accepts the conversation with another tool. Renders only a few
+ * times, because a conversation can be long and have many tools.
+ */
 function causeOf(template: BoundTemplate, conversation: TemplateConversation): string {
   const { tools } = conversation;
   const accepts = (given: readonly PyValue[]): boolean => {
@@ -59,7 +62,15 @@ function causeOf(template: BoundTemplate, conversation: TemplateConversation): s
     }
   };
   if (tools === null || !accepts([plainTool])) return "";
-  const tool = tools.find((one) => !accepts([one]));
+  let acceptedCount = 0;
+  let refusedCount = tools.length;
+  while (refusedCount - acceptedCount > 1) {
+    const middle = (acceptedCount + refusedCount) >> 1;
+    if (accepts(tools.slice(0, middle))) acceptedCount = middle;
+    else refusedCount = middle;
+  }
+  const tool = tools[refusedCount - 1];
+  if (tool === undefined || accepts([tool])) return "";
   const about = isPyDict(tool) ? tool.get("function") : undefined;
   const name = isPyDict(about) ? about.get("name") : undefined;
   return typeof name === "string" ? `, because of tool ${name}` : "";
