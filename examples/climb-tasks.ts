@@ -51,7 +51,7 @@ export async function climbTasks(
     source: createCurriculum(choose, ({ episodes, task }) => {
       for (const { reward = 0 } of episodes) climb({ taskIndex: task.index, reward });
     }),
-    // Three attempts start for a group of two. Groups whose rewards are all equal are not yielded.
+    // Three attempts start for a group of two. A group with equal rewards is not yielded.
     samples: 2,
     grouping: { started: 3, keep: createSpreadFilter() },
     concurrency: 3,

@@ -22,7 +22,7 @@ export async function trainOnGroups(
     samples: 4,
     source: (shop) =>
       createEndlessTasks(shop, { split: "train", taskIndexes: [0, 1, 2, 3, 4], seed: 0 }),
-    // Groups whose rewards are all equal teach nothing and are not yielded.
+    // A group in which all rewards are equal teaches nothing. It is not yielded.
     grouping: { keep: createSpreadFilter() },
     concurrency: 64,
     admission: { ahead: 2 },

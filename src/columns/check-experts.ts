@@ -10,10 +10,10 @@ const denseLayer = 1;
 const mixtureLayer = 2;
 
 /**
- * Checks the ids of routed experts: below the number of experts, different from one another in each layer, and zero
- * in all rows of a layer or in none.
+ * Checks the ids of routed experts. Each is below the number of experts, and the ids of a token in a layer differ. A
+ * layer has zeros either in all of its rows or in no row.
  *
- * With one expert a token, a dense layer cannot be told from expert 0.
+ * With one expert a token, a dense layer cannot be distinguished from expert 0.
  */
 export function* checkExperts(part: CheckedPart, shape: ExpertShape): PausingCheck {
   const { layerCount, perToken } = shape;

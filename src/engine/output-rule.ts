@@ -110,8 +110,8 @@ export function interruptedAfterStreaming(
 }
 
 /**
- * Returns the error for a turn whose first ids were already streamed, and arrived without a column that no later
- * request returns.
+ * Returns the error for an interrupted turn that was already streamed and cannot be sampled again: its first ids
+ * arrived without a column that no later request returns.
  */
 export function lostColumns(
   requestId: string,

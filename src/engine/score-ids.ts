@@ -87,8 +87,8 @@ export function isNeutral(temperature = 1): boolean {
 }
 
 /**
- * Refuses to score at a temperature with a server whose scores ignore it, unless its sampled logprobs ignore it, too:
- * the two could not be compared.
+ * Refuses to score at a temperature if the server ignores it in scores but not in sampled logprobs: the two could not
+ * be compared.
  *
  * @throws UsageError
  */

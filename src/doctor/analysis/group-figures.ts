@@ -6,7 +6,7 @@ export interface TokenPairs {
   readonly trainer: Float64Array;
 }
 
-/** Returns the figures on all tokens; `undefined` if there is none with a value. */
+/** Returns the figures on all tokens; `undefined` if no token has a value. */
 export function figuresOf(pairs: TokenPairs): DifferenceFigures | undefined {
   return tallyOf(pairs, () => true).figures();
 }

@@ -21,7 +21,7 @@ export interface RowEvidence {
   /** `undefined` if the row shows none beyond doubt. */
   readonly shift: Shift | undefined;
   readonly maskShift: Shift;
-  /** Trained tokens whose values are unusable, by problem. */
+  /** The number of trained tokens with an unusable value, by problem. */
   readonly faults: { readonly missing: number; readonly infinite: number; readonly above: number };
   /** Absent if a side has no routes. */
   readonly routes?: RouteTally;

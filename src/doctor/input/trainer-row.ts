@@ -5,7 +5,7 @@ export interface TrainerRow {
   readonly segment: number;
   /**
    * One entry for each token of the row: the logprob that the trainer gives `tokenIds[i]` after the ids before it. `NaN`
-   * where the trainer has none, infinite where it is not a finite number. Entries of tokens that are not trained are
+   * if the trainer gives no logprob, infinite if it gives a value that is not finite. Entries of tokens that are not trained are
    * read only to find shifts.
    */
   readonly logprobs: Float64Array;
@@ -39,13 +39,13 @@ export type InputProblemKind =
   | "unknown-row"
   /** A second line of a row. The first one counts. */
   | "doubled-row"
-  /** A line whose logprobs are not one for each token of the row. */
+  /** A line with more or fewer logprobs than the row has tokens. */
   | "wrong-length"
   /** A row of the run with trained tokens and without a line. */
   | "missing-row"
   /** Trained tokens without a value. */
   | "missing-value"
-  /** Trained tokens whose value is infinite or not a number. */
+  /** Trained tokens with a value that is infinite or not a number. */
   | "not-finite"
   /** Trained tokens with a value above 0, which no logprob has. */
   | "above-zero"

@@ -134,7 +134,7 @@ function readUsage(body: Fields): ChatTurnUsage | undefined {
   };
 }
 
-/** Returns the members that are not among `known`; `undefined` if there are none. */
+/** Returns the members that `known` lacks; `undefined` if it has all of them. */
 function otherMembers(fields: Fields, known: ReadonlySet<string>): OtherMembers | undefined {
   const others = Object.entries(fields).filter(
     ([name, value]) => !known.has(name) && value !== null && value !== undefined,

@@ -1,4 +1,4 @@
-/** The libraries whose environments have an adapter: `LIBRARY:NAME` names one. */
+/** The libraries with an adapter for their environments. `LIBRARY:NAME` names an environment. */
 export const pythonLibraries = [
   "verifiers",
   "reasoning-gym",
