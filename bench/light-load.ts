@@ -2,8 +2,10 @@ import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Client } from "undici";
 import type { Engine } from "../src/engine/engine.ts";
+import type { TokenIds } from "../src/engine/token-id.ts";
 import { playIntoFolder } from "./play-into-folder.ts";
 import type { User, UserSession } from "../src/user/user.ts";
+import { toArray } from "../src/values/to-array.ts";
 import type { BenchFigure } from "./bench-figure.ts";
 import { median } from "./cpu-time.ts";
 import { type LoopbackPlay, withLoopback } from "./loopback-play.ts";
@@ -41,7 +43,7 @@ interface Times {
 export async function benchLightLoad(): Promise<BenchFigure[]> {
   const measured = await withLoopback(async (play) => {
     const times: Times = { between: [], asking: [] };
-    let longest: readonly number[] = [];
+    let longest: TokenIds = [];
     for (let repetition = 0; repetition < repetitions; repetition++) {
       const found: Times = { between: [], asking: [] };
       longest = await playLightly(play, `run-${repetition}`, found);
@@ -50,7 +52,7 @@ export async function benchLightLoad(): Promise<BenchFigure[]> {
       times.asking.push(...found.asking);
     }
     // The prompts of an episode grow turn by turn.
-    const ids = longest.slice(0, longest.length / 2);
+    const ids = toArray(longest.slice(0, longest.length / 2));
     const plain = median(await askPlainly(play.engineUrl, ids));
     const between = median(times.between);
     const asking = median(times.asking) - plain;
@@ -78,9 +80,9 @@ async function playLightly(
   { setup, folder: parent, planOf }: LoopbackPlay,
   name: string,
   { between, asking }: Times,
-): Promise<readonly number[]> {
+): Promise<TokenIds> {
   const watches = new Map<string, Watch>();
-  let longest: readonly number[] = [];
+  let longest: TokenIds = [];
   const engine: Engine = {
     ...setup.engine,
     async generate(request, options) {
@@ -93,7 +95,7 @@ async function playLightly(
       watch.answeredAt = performance.now();
       watch.userMs = 0;
       asking.push(watch.answeredAt - sentAt);
-      longest = [...request.promptIds];
+      longest = request.promptIds;
       return generation;
     },
   };

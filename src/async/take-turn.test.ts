@@ -5,7 +5,9 @@ import { isShareOver, isTurnOver, takeTurn } from "./take-turn.ts";
 let nowMs = 0;
 beforeEach(async () => {
   vi.spyOn(performance, "now").mockImplementation(() => nowMs);
-  // Each has a round of its own.
+  // Each starts with an empty queue and in a round of its own: the test before can end before its last round does.
+  do await new Promise((resolve) => setImmediate(resolve));
+  while (isTurnOver());
   await new Promise((resolve) => setImmediate(resolve));
 });
 afterEach(() => {

@@ -11,7 +11,7 @@ import { exportRun } from "./export-run.ts";
 import { exporters, type ExportTarget } from "./exporters.ts";
 import { prepareGroup } from "./prepare-group.ts";
 import { readRunGroups } from "./read-run-groups.ts";
-import { python } from "../../test/support/python.ts";
+import { python } from "../python/python.fixture.ts";
 
 const programs = fileURLToPath(new URL("../../integrations/accept", import.meta.url));
 const model = fileURLToPath(new URL("../../models/storefront-2m", import.meta.url));

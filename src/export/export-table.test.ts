@@ -10,7 +10,7 @@ import { writeEveryKindRun } from "./every-kind-run.fixture.ts";
 import { tableContent, writeShards } from "./export-table.ts";
 import { parquetFile } from "./parquet-file.ts";
 import { safetensorsShards } from "./safetensors-shards.ts";
-import { python, pythonObstacle } from "../../test/support/python.ts";
+import { python, pythonObstacle } from "../python/python.fixture.ts";
 
 let scratch = "";
 let run = "";

@@ -23,7 +23,7 @@ import { addTeacher } from "../../src/export/teacher/teacher-run.fixture.ts";
 import { writeAtomically } from "../../src/run/disk/write-atomically.ts";
 import { aglEvents, aglRules } from "../../src/service/agent-lightning/agl-events.ts";
 import { verifyExport } from "../../src/verify/exported/verify-export.ts";
-import { python, pythonObstacle } from "../support/python.ts";
+import { python, pythonObstacle } from "../../src/python/python.fixture.ts";
 
 const programs = fileURLToPath(new URL("../../integrations/accept/columns", import.meta.url));
 const trainers = process.env["TURNWRIGHT_TRAINERS"];

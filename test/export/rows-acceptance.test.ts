@@ -15,7 +15,7 @@ import { aglEvents, aglRules } from "../../src/service/agent-lightning/agl-event
 import { countTrained } from "../../src/trajectory/count-trained.ts";
 import type { Sample } from "../../src/trajectory/sample.ts";
 import { writeSeveralRowsRun } from "./several-rows-run.fixture.ts";
-import { python } from "../support/python.ts";
+import { python } from "../../src/python/python.fixture.ts";
 
 const programs = fileURLToPath(new URL("../../integrations/accept/rows", import.meta.url));
 const model = fileURLToPath(new URL("../../models/storefront-2m", import.meta.url));

@@ -5,7 +5,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { python, pythonObstacle } from "../support/python.ts";
+import { python, pythonObstacle } from "../../src/python/python.fixture.ts";
 
 const program = fileURLToPath(new URL("../../examples/distil/distil.py", import.meta.url));
 

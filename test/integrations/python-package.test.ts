@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
-import { python, pythonObstacle } from "../support/python.ts";
+import { python, pythonObstacle } from "../../src/python/python.fixture.ts";
 
 const folder = fileURLToPath(new URL("../../integrations/python", import.meta.url));
 

@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { episodeRow } from "../../src/episode/episode-row.fixture.ts";
 import { EvaluationTally } from "../../src/report/evaluation-tally.ts";
-import { python, pythonObstacle } from "../support/python.ts";
+import { python, pythonObstacle } from "../../src/python/python.fixture.ts";
 
 const folder = fileURLToPath(new URL("../../integrations/python", import.meta.url));
 

@@ -12,7 +12,7 @@ import { verifyRun } from "../../src/verify/verify-run.ts";
 import { verifySample } from "../../src/trajectory/verify-sample.ts";
 import { modelDir } from "../gateway/storefront-session.fixture.ts";
 import { cliFile } from "../support/run-cli.ts";
-import { python, pythonObstacle } from "../support/python.ts";
+import { python, pythonObstacle } from "../../src/python/python.fixture.ts";
 
 let dir: string;
 let child: ChildProcess | undefined;
