@@ -1,4 +1,5 @@
 import type { Engine, Generation } from "../engine/engine.ts";
+import { passOn } from "../engine/pass-on.ts";
 import { describeError, RolloutError, UsageError } from "../errors.ts";
 import { withVersion } from "../run/policy/mark-versions.ts";
 import { PolicyGate, type PolicyGateOptions, type UpdateMode } from "../run/policy/policy-gate.ts";
@@ -55,10 +56,7 @@ export class PolicyControl {
 
   #gateOf(engine: Engine): PolicyGate {
     const marked: Engine = {
-      kind: engine.kind,
-      describe: async (options) => await engine.describe(options),
-      close: async () => await engine.close(),
-      ...(engine.score && { score: async (...call) => await engine.score!(...call) }),
+      ...passOn(engine),
       generate: async (request, options) => {
         // The version cannot change during the call: `update()` waits until no call is running.
         const version = this.#version;
