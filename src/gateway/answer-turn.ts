@@ -247,7 +247,7 @@ async function sampleAndWrite(
     isDelivered: false,
   });
   services.builder.keep(node, built.recorder);
-  counters.turn(placement.cause, placement.notes);
+  counters.turn(placement.cause, record.notes);
   services.onTurn({ sampledTokenCount: reply.generation.outputIds.length, engineMs });
   counters.leftOutCalls(reply.leftOutCallCount);
   await services.journal(session, placement, node, requested.tools);
@@ -355,7 +355,7 @@ function toRecord(
     hasInstructions: requested.hasInstructions === true && placement.parent === undefined,
     sampling,
     finish: reply.finish,
-    notes: placement.notes,
+    notes: [...placement.notes, ...built.notes],
     attemptCounts: reply.attemptCounts,
     isFormatError: reply.isFormatError,
     labels,

@@ -9,6 +9,8 @@ export interface ClientCall {
   readonly name: string;
   /** JSON text. Clients often print it differently than the policy did. */
   readonly argumentsText: string;
+  /** Path of the arguments in the request. Absent if they are a JSON object. */
+  readonly argumentsPlace?: string;
 }
 
 /** An assistant turn that a client sends back: sampled here, or written elsewhere. */

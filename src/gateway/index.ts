@@ -22,3 +22,4 @@ export type { SessionIdentity, SessionReward } from "./session/session.ts";
 export type { RowChoice } from "./tree/collect-rows.ts";
 export type { Strictness } from "./tree/match-turn.ts";
 export type { PlacementNote, RootCause } from "./tree/turn-node.ts";
+export type { PromptNote } from "./turn/lost-parts.ts";

@@ -14,7 +14,7 @@ import { createControlTokenGuard } from "./guard/control-token-guard.ts";
 import { createDeltaEncoder } from "./delta/encode-delta.ts";
 import { countRewrites } from "./capability/history-edits.ts";
 import { literalPattern } from "./guard/literal-pattern.ts";
-import { missingTool } from "./capability/missing-tool.ts";
+import { hiddenTool, type ToolShowing } from "./capability/tool-showing.ts";
 import { hiddenMessage } from "./hidden-message.ts";
 import { roleOf, toTemplateMessage, toTemplateTools } from "./openai-messages.ts";
 import { createPromptEncoder } from "./prompt-encoder.ts";
@@ -105,12 +105,14 @@ export async function assembleRenderer(parts: RendererParts): Promise<Renderer> 
       if (isTurnOver()) await takeTurn();
       const sealedText = renderPrompt(bound, { ...sealed, addGenerationPrompt }, source);
       const text = await unseal(sealedText, sealed.seal);
-      requireTools(text, definitions, source);
+      const conversation = { messages: shaped, tools: definitions, addGenerationPrompt };
+      // Variables of this conversation may change what the template prints.
+      const showing = variables === undefined ? profile.toolShowing : "sometimes";
+      requireTools(text, conversation, { template: bound, showing, source });
       if (isTurnOver()) await takeTurn();
       const ids = await encodePrompt(sealedText, sealed.seal);
       if (addGenerationPrompt) requirePrinted(ids, source);
       if (isTurnOver()) await takeTurn();
-      const conversation = { messages: shaped, tools: definitions, addGenerationPrompt };
       requireMessages(text, { template: bound, conversation, source });
       return { ids, text };
     },
@@ -212,12 +214,23 @@ function requirePrinted(ids: readonly number[], source: string): void {
 }
 
 /** Requires that the prompt shows the tools. */
-function requireTools(text: string, tools: readonly PyValue[] | null, source: string): void {
-  const missing = missingTool(text, tools);
+function requireTools(
+  text: string,
+  conversation: TemplateConversation,
+  {
+    source,
+    ...template
+  }: {
+    readonly template: BoundTemplate;
+    readonly showing: ToolShowing;
+    readonly source: string;
+  },
+): void {
+  const missing = withinLimits(source, () => hiddenTool(text, conversation, template));
   if (missing === undefined) return;
   throw new HiddenTool(
     missing,
-    `Cannot show the tool ${missing} with the chat template of ${source}: the prompt does not name ` +
+    `Cannot show the tool ${missing} with the chat template of ${source}: the prompt does not define ` +
       "it; give the model a chat template that prints tools (publishers often keep one for tools " +
       "apart), or choose the agent act or react, which writes the tools into the system message",
   );

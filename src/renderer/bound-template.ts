@@ -2,7 +2,7 @@ import type { PyDict, PyValue } from "../../packages/python-values/src/value.ts"
 import type { ChatTemplate } from "../../packages/chat-template/src/chat-template.ts";
 import { TemplateError } from "../../packages/chat-template/src/template-error.ts";
 import { copyReasoning } from "./copy-reasoning.ts";
-import { withProperties } from "./whole-schemas.ts";
+import { withEmptyMembers } from "./whole-schemas.ts";
 import { copiesReasoning, defaultTransformersVersion } from "./transformers-version.ts";
 
 /** The inputs of one rendering. */
@@ -50,9 +50,15 @@ export function bindTemplate(
       try {
         return rendered(tools);
       } catch (error) {
-        const whole = isRefusal(error) ? withProperties(tools) : undefined;
-        if (whole === undefined) throw error;
-        return rendered(whole);
+        if (!isRefusal(error)) throw error;
+        for (const whole of withEmptyMembers(tools)) {
+          try {
+            return rendered(whole);
+          } catch (again) {
+            if (!isRefusal(again)) throw again;
+          }
+        }
+        throw error;
       }
     },
     with: (further, then = now) =>

@@ -470,13 +470,16 @@ describe("createRenderer() with templates of other families", () => {
     const renderer = await createRenderer({ modelDir, codec });
     expect(renderer.card.showsTools).toBe(false);
     await expect(renderer.prompt({ messages: opening, tools })).rejects.toThrow(
-      /^Cannot show the tool find_parcel with the chat template of .*blind: the prompt does not name it; give the model a chat template that prints tools/,
+      /^Cannot show the tool find_parcel with the chat template of .*blind: the prompt does not define it; give the model a chat template that prints tools/,
     );
     const described: readonly Message[] = [
       { role: "system", content: "Use find_parcel and return_parcel." },
       ...opening.slice(1),
     ];
-    const { text } = await renderer.prompt({ messages: described, tools });
+    await expect(renderer.prompt({ messages: described, tools })).rejects.toThrow(
+      /^Cannot show the tool find_parcel /,
+    );
+    const { text } = await renderer.prompt({ messages: described, tools: [] });
     expect(text).toContain("Use find_parcel");
   });
 

@@ -26,21 +26,23 @@ export function occurInOrder(
   let from = 0;
   for (let index = 0; index < messages.length; index++) {
     for (const text of messages[index] as readonly string[]) {
-      const end = endOf(rendering, pythonStrip(text), from);
-      if (end < 0) return index;
+      const end = findText(rendering, text, from);
+      if (end === undefined) return index;
       from = end;
     }
   }
   return undefined;
 }
 
-function endOf(rendering: string, text: string, from: number): number {
-  const plain = rendering.indexOf(text, from);
-  if (plain >= 0) return plain + text.length;
+/** Returns the end of a text in a rendering, trimmed or quoted as templates do it; `undefined` if it is missing. */
+export function findText(rendering: string, text: string, from: number): number | undefined {
+  const trimmed = pythonStrip(text);
+  const plain = rendering.indexOf(trimmed, from);
+  if (plain >= 0) return plain + trimmed.length;
   for (const ensureAscii of [false, true]) {
-    const quoted = stringifyPythonJson(text, { ensureAscii }).slice(1, -1);
+    const quoted = stringifyPythonJson(trimmed, { ensureAscii }).slice(1, -1);
     const at = rendering.indexOf(quoted, from);
     if (at >= 0) return at + quoted.length;
   }
-  return -1;
+  return undefined;
 }

@@ -31,17 +31,56 @@ describe("a template that reads each tool's properties", () => {
     );
   });
 
+  test("renders a parameter without a description", () => {
+    const schema = '{"properties": {"b": {"type": "string"}, "c": {"description": "A letter"}}}';
+    expect(show(described, schema)).toBe("tool0(a: A letter) tool1(b: c: A letter) Go");
+  });
+
   test("names the tool that it cannot render", () => {
-    expect(() => show(described, '{"properties": {"b": {}}}')).toThrow(
+    expect(() => show(described, '{"properties": []}')).toThrow(
       "Cannot render the conversation with the chat template of a test: " +
-        "'dict object' has no attribute 'description', because of tool tool1",
+        "'list object' has no attribute 'items', because of tool tool1",
     );
   });
 
   test.each([0, 1, 2, 3, 4, 5, 6])("names the first of several tools, the one at %i", (place) => {
     const schemas = Array.from({ length: 7 }, (_, index) =>
-      index < place ? described : '{"properties": {"b": {}}}',
+      index < place ? described : '{"properties": []}',
     );
     expect(() => show(...schemas)).toThrow(`because of tool tool${place}`);
+  });
+});
+
+describe("a template that reads each tool's description", () => {
+  const reading =
+    "{% for t in tools or [] %}{{ t.function.name + ': ' + t.function.description }} {{ t.function.parameters|tojson }}\n{% endfor %}";
+
+  test("renders a tool without one, and changes no other member", () => {
+    const parameters = '{"type": "object", "properties": {"b": {"type": "string"}}}';
+    const tools = ["", ', "description": null', ', "description": "Opens"'].map((given, index) =>
+      parsePythonJson(
+        `{"type": "function", "function": {"name": "tool${index}", "parameters": ${parameters}${given}}}`,
+      ),
+    );
+    const template = bindTemplate(compileChatTemplate(reading), new Map(), new Date(0));
+    const conversation = { messages: [], tools, addGenerationPrompt: true };
+    expect(template.render(conversation).split("\n")).toEqual([
+      `tool0:  ${parameters}`,
+      `tool1:  ${parameters}`,
+      `tool2: Opens ${parameters}`,
+      "",
+    ]);
+  });
+
+  test("tools that a template accepts stay as they are", () => {
+    const whole = "{{ tools|tojson }}";
+    const tool = '{"type": "function", "function": {"name": "bare", "parameters": {}}}';
+    const template = bindTemplate(compileChatTemplate(whole), new Map(), new Date(0));
+    const conversation = {
+      messages: [],
+      tools: [parsePythonJson(tool)],
+      addGenerationPrompt: true,
+    };
+    expect(template.render(conversation)).toBe(`[${tool}]`);
   });
 });

@@ -47,6 +47,11 @@ function toTemplateCall({ id, name, argumentsText }: ToolCall): PyDict {
   ]);
 }
 
+/** True if a call's arguments are a JSON object, which templates get as a dictionary. They get other arguments as text. */
+export function isArgumentsObject(text: string): boolean {
+  return isPyDict(readArguments(text));
+}
+
 /** Templates expect a dictionary; the text of a malformed call is shown as it is. */
 function readArguments(text: string): PyValue {
   try {

@@ -16,6 +16,7 @@ import {
   prefillError,
   flagOf,
   givenArguments,
+  placedArguments,
   invalid,
   isAbsent,
   listOf,
@@ -327,9 +328,11 @@ function readCall(call: Json, { index, place }: { index: number; place: string }
 
 function calledFunction(value: unknown, place: string): Omit<ClientCall, "id"> {
   const { name, arguments: text } = objectOf(value, place);
+  const argumentsText =
+    typeof text === "string" ? givenArguments(text) : writeExactJson(text ?? {});
   return {
     name: textOf(name, `${place}.name`),
-    argumentsText: typeof text === "string" ? givenArguments(text) : writeExactJson(text ?? {}),
+    ...placedArguments(argumentsText, `${place}.arguments`),
   };
 }
 

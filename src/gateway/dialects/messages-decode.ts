@@ -12,6 +12,7 @@ import {
   listOf,
   objectOf,
   optionalText,
+  placedArguments,
   samplingOf,
   schemaMembers,
   sharedFields,
@@ -227,7 +228,11 @@ function readCall(block: Json, place: string, recollection: Recollection): Clien
   // converted.
   const isText = typeof input === "string" && recollection.textBeside?.(id) === undefined;
   const argumentsText = isText ? objectText(input, `${place}.input`) : undefined;
-  return { id, name, argumentsText: argumentsText ?? writeExactJson(input ?? {}) };
+  return {
+    id,
+    name,
+    ...placedArguments(argumentsText ?? writeExactJson(input ?? {}), `${place}.input`),
+  };
 }
 
 /** Returns the text if it is a JSON object, otherwise `undefined`. */

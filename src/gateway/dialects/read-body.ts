@@ -1,6 +1,7 @@
 import { isObject } from "../../values/is-object.ts";
 import { ClientError } from "../client-error.ts";
-import type { RequestedTurn, TextFormat } from "../conversation.ts";
+import type { ClientCall, RequestedTurn, TextFormat } from "../conversation.ts";
+import { parseJsonObject } from "../json-object.ts";
 import { isWellFormed } from "../../text/well-formed.ts";
 
 /** A JSON object of a request. */
@@ -45,6 +46,16 @@ export function optionalText(value: unknown, place: string): string | undefined 
 /** Returns a call's arguments. Some clients send empty text for a tool without parameters. */
 export function givenArguments(text: string): string {
   return text.trim() === "" ? "{}" : text;
+}
+
+/** Returns a call's arguments, with their path if they are no JSON object. */
+export function placedArguments(
+  argumentsText: string,
+  place: string,
+): Pick<ClientCall, "argumentsText" | "argumentsPlace"> {
+  return parseJsonObject(argumentsText) === undefined
+    ? { argumentsText, argumentsPlace: place }
+    : { argumentsText };
 }
 
 /** Returns a number within bounds, or `undefined` if it is absent or null. */

@@ -9,6 +9,7 @@ import {
   listOf,
   objectOf,
   optionalText,
+  placedArguments,
   textOf,
   type Json,
 } from "./read-body.ts";
@@ -18,8 +19,9 @@ import { flatName } from "./tool-namespaces.ts";
 export function readCallItem(item: Json, place: string): ClientCall | undefined {
   switch (item["type"]) {
     case "function_call": {
-      const argumentsText = givenArguments(textOf(item["arguments"], `${place}.arguments`));
-      return { id: callId(item, place), name: nameOf(item, place), argumentsText };
+      const where = `${place}.arguments`;
+      const given = placedArguments(givenArguments(textOf(item["arguments"], where)), where);
+      return { id: callId(item, place), name: nameOf(item, place), ...given };
     }
     case "custom_tool_call": {
       const argumentsText = customArguments(textOf(item["input"], `${place}.input`));

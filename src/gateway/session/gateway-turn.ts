@@ -3,6 +3,7 @@ import type { ClientAssistant, ClientMessage, ReplyFinish } from "../conversatio
 import type { SamplingConstraint, SamplingParameters } from "../../engine/engine.ts";
 import type { ShownTurn } from "../turn/prompt-builder.ts";
 import type { PlacementNote, SentTurn } from "../tree/turn-node.ts";
+import type { PromptNote } from "../turn/lost-parts.ts";
 
 /** A sampled turn of a session, as it is kept in memory and in the journal. JSON-able. */
 export interface GatewayTurn extends ShownTurn {
@@ -21,7 +22,7 @@ export interface GatewayTurn extends ShownTurn {
   /** The form that the engine enforced. Absent if the turn was sampled freely. */
   readonly constraint?: SamplingConstraint["type"];
   readonly finish: ReplyFinish;
-  readonly notes: readonly PlacementNote[];
+  readonly notes: readonly (PlacementNote | PromptNote)[];
   readonly attemptCounts: Readonly<Record<string, number>>;
   readonly isFormatError: boolean;
   /** Names that the client gave its conversation. They do not identify the session. */

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { RolloutError } from "../../errors.ts";
 import { measureCallHabits, strictestHabits } from "./call-habits.ts";
 import { callTemplates, templateRenderer } from "./call-templates.fixture.ts";
+import { wholeTurns } from "./turn-forms.ts";
 
 const usual = {
   takesAnyId: true,
@@ -10,24 +11,34 @@ const usual = {
   looksUpIds: false,
   showsAllCalls: true,
   dropsCalls: false,
+  takesTextArguments: true,
+  turnForms: wholeTurns,
 };
+
+const lost = {
+  ...wholeTurns,
+  withoutReasoning: "calls-lost",
+  withReasoning: "calls-lost",
+} as const;
 
 test.each([
   ["printing", usual],
   ["naming", { ...usual, namesByIds: true }],
-  ["dropping", { ...strictestHabits, dropsCalls: true }],
+  ["dropping", { ...strictestHabits, dropsCalls: true, turnForms: lost }],
   ["numbering", { ...usual, numbersCalls: true }],
   ["nine", { ...usual, takesAnyId: false }],
   ["lookingUp", { ...usual, looksUpIds: true }],
   ["firstOnly", { ...usual, showsAllCalls: false }],
   ["single", { ...usual, showsAllCalls: false }],
+  ["members", { ...usual, takesTextArguments: false }],
+  ["membersIfAny", { ...usual, takesTextArguments: false }],
 ] as const)("measures the rules of a template that is %s", async (name, habits) => {
   expect(await measureCallHabits(templateRenderer(callTemplates[name]))).toEqual(habits);
 });
 
 test("a template without calls gets ids that every template accepts", async () => {
   const deaf = "{% for m in messages %}{{ m.content }}{% endfor %}";
-  const habits = { ...strictestHabits, dropsCalls: true };
+  const habits = { ...strictestHabits, dropsCalls: true, turnForms: lost };
   expect(await measureCallHabits(templateRenderer(deaf))).toEqual(habits);
 });
 

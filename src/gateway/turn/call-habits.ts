@@ -1,7 +1,7 @@
-import { RolloutError, UsageError } from "../../errors.ts";
-import { toolFromOpenAi, type Message, type ToolDefinition } from "../../message.ts";
-import { toPyValue } from "../../../packages/python-values/src/value.ts";
+import type { Message } from "../../message.ts";
 import type { Renderer } from "../../renderer/renderer.ts";
+import { createProbe, type ShowProbe } from "./show-probe.ts";
+import { measureTurnForms, wholeTurns, type TurnForms } from "./turn-forms.ts";
 
 /** The rules by which a chat template renders calls and their results. */
 export interface CallHabits {
@@ -29,6 +29,12 @@ export interface CallHabits {
   readonly showsAllCalls: boolean;
   /** True if it renders no calls but accepts turns with calls, as LFM2's does. */
   readonly dropsCalls: boolean;
+  /**
+   * True if it prints arguments that are no JSON object, as a client may send them: unchanged, or as a JSON string.
+   */
+  readonly takesTextArguments: boolean;
+  /** The forms in which it shows turns with text and calls. */
+  readonly turnForms: TurnForms;
 }
 
 /** Rules for templates that cannot be measured. Ids made for them suit every template. */
@@ -39,17 +45,19 @@ export const strictestHabits: CallHabits = {
   looksUpIds: true,
   showsAllCalls: true,
   dropsCalls: false,
+  takesTextArguments: true,
+  turnForms: wholeTurns,
 };
 
 /** Measures a template by rendering conversations with different ids. */
 export async function measureCallHabits(renderer: Renderer): Promise<CallHabits> {
+  const probe = createProbe(renderer);
+  const turnForms = await measureTurnForms(probe, renderer.rerender !== undefined);
   const show = async (
     rounds: readonly Round[],
     nameOf?: (name: string) => string,
-  ): Promise<string | undefined> => {
-    const messages = rounds.flatMap((round) => messagesOf(round, nameOf));
-    return await render(renderer, [{ role: "user", content: "Hi" }, ...messages]);
-  };
+  ): Promise<string | undefined> =>
+    await probe(rounds.flatMap((round) => messagesOf(round, nameOf)));
   for (const shape of [together, apart]) {
     const shown = await show(shape([first, second, third]));
     if (shown === undefined || !shownValues.every((value) => shown.includes(value))) continue;
@@ -63,11 +71,25 @@ export async function measureCallHabits(renderer: Renderer): Promise<CallHabits>
       looksUpIds: repeated !== shown.replaceAll(third, first),
       showsAllCalls: shape === together,
       dropsCalls: false,
+      takesTextArguments: await printsTextArguments(probe),
+      turnForms,
     };
   }
   const bare = await show([[call("alpha", first)]]);
   const other = await show([[{ ...call("alpha", first), value: "other" }]]);
-  return { ...strictestHabits, dropsCalls: bare !== undefined && bare === other };
+  return { ...strictestHabits, dropsCalls: bare !== undefined && bare === other, turnForms };
+}
+
+/** True if the template prints arguments that are cut off exactly once. */
+async function printsTextArguments(probe: ShowProbe): Promise<boolean> {
+  const argumentsText = '{"n": "value';
+  const { id, name } = call("alpha", first);
+  const shown = await probe([
+    { role: "assistant", content: "", toolCalls: [{ id, name, argumentsText }] },
+    { role: "tool", content: "Done", toolCallId: id, name },
+  ]);
+  const spellings = [argumentsText, JSON.stringify(argumentsText)];
+  return spellings.some((text) => shown?.split(text).length === 2);
 }
 
 /** Returns two calls in one turn and one in the next. */
@@ -130,36 +152,4 @@ function messagesOf(round: Round, nameOf = (name: string): string => name): read
       return { role: "tool", content: "Done", toolCallId, name };
     }),
   ];
-}
-
-const probeTools: readonly ToolDefinition[] = ["probe_alpha", "probe_beta"].map((name) =>
-  toolFromOpenAi(
-    toPyValue({
-      type: "function",
-      function: {
-        name,
-        description: "Probes.",
-        parameters: { type: "object", properties: { n: { type: "string" } } },
-      },
-    }),
-    name,
-  ),
-);
-
-/** Returns the rendered conversation, or `undefined` if the template refuses it. */
-async function render(
-  renderer: Renderer,
-  messages: readonly Message[],
-): Promise<string | undefined> {
-  // Some templates refuse conversations with tools; others refuse calls without them.
-  for (const tools of [probeTools, []]) {
-    try {
-      return (await renderer.prompt({ messages, tools })).text;
-    } catch (error) {
-      if (error instanceof UsageError) continue;
-      if (error instanceof RolloutError && error.code !== "internal/tokenizer") continue;
-      throw error;
-    }
-  }
-  return undefined;
 }

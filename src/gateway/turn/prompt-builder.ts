@@ -9,6 +9,7 @@ import type { ClientMessage } from "../conversation.ts";
 import { pathTo, recordPath, type PathTurn } from "../tree/record-path.ts";
 import type { RootCause, TurnNode } from "../tree/turn-node.ts";
 import { measureCallHabits, strictestHabits, type CallHabits } from "./call-habits.ts";
+import { findLostParts, type PromptNote } from "./lost-parts.ts";
 import {
   emptyHistory,
   toTemplateMessages,
@@ -32,6 +33,8 @@ export interface BuiltPrompt {
   readonly shown: readonly Message[];
   /** True if the prompt ends inside a reasoning block. */
   readonly reasoningOpened: boolean;
+  /** Differences between earlier turns and the prompt. */
+  readonly notes: readonly PromptNote[];
 }
 
 /** The turn cannot be continued, so that the request must start a root. */
@@ -56,8 +59,8 @@ export class PromptBuilder {
   /**
    * Builds the prompt of a root.
    *
-   * @throws ClientError `invalid` if the chat template refuses the conversation or drops its calls
-   *   or tool results, `too-long`.
+   * @throws ClientError `invalid` if the chat template refuses the conversation, or drops its calls,
+   *   their arguments or tool results, `too-long`.
    * @throws RolloutError `internal/tokenizer` if the tokenizer fails.
    */
   async begin(
@@ -65,11 +68,8 @@ export class PromptBuilder {
     tools: readonly ToolDefinition[],
     sampledIds: SampledIds = new Map(),
   ): Promise<BuiltPrompt> {
-    const shown = toTemplateMessages(
-      messages,
-      emptyHistory,
-      await this.#rules(messages, sampledIds),
-    );
+    const rules = await this.#rules(messages, sampledIds);
+    const shown = toTemplateMessages(messages, emptyHistory, rules);
     const { ids, text } = await this.#render(shown, tools);
     this.#requireShown(shown);
     const recorder = new TrajectoryRecorder();
@@ -79,6 +79,7 @@ export class PromptBuilder {
       recorder,
       shown,
       reasoningOpened: opensReasoning(text),
+      notes: findLostParts(text, shown, rules.calls.turnForms),
     };
   }
 
@@ -125,6 +126,7 @@ export class PromptBuilder {
         recorder,
         shown,
         reasoningOpened: opensReasoning(delta.text),
+        notes: findLostParts(delta.text, shown, rules.calls.turnForms),
       };
     } catch (error) {
       if (!(error instanceof RolloutError)) throw error;

@@ -3,6 +3,7 @@ import type { ClientCall, ClientMessage } from "../conversation.ts";
 import { toSentTurn } from "../tree/turn-node.ts";
 import { measureCallHabits, type CallHabits } from "./call-habits.ts";
 import { callTemplates, templateRenderer } from "./call-templates.fixture.ts";
+import { wholeTurns } from "./turn-forms.ts";
 import { emptyHistory, toTemplateMessages, type ShownBefore } from "./template-messages.ts";
 
 const call = (id: string, name: string, argumentsText = "{}"): ClientCall => {
@@ -92,6 +93,100 @@ describe("calls that were not sampled", () => {
     expect(await show("dropping", [user("Go"), turn("Done."), user("And?")])).toEqual([
       "assistant: Done.",
       "user: And?",
+    ]);
+  });
+
+  const reasoned = (content: string, ...calls: readonly ClientCall[]): ClientMessage => {
+    return { role: "assistant", content, reasoning: "Hm.", calls, marks: [] };
+  };
+
+  test.each(["textOrCalls", "callsOrText"] as const)(
+    "stand in a turn after their text if the template %s shows only one of both",
+    async (template) => {
+      const calls = [call("a", "look"), call("b", "open")];
+      const results = [result("a", "seen"), result("b", "opened")];
+      const messages = [user("Go"), turn("Both.", ...calls), ...results];
+      const divided = [
+        "assistant: Both.",
+        "assistant: <look{}><open{}>",
+        "result: seen",
+        "result: opened",
+      ];
+      expect(await show(template, messages)).toEqual(divided);
+      expect(await show(template, [user("Go"), turn("\n", ...calls), ...results])).toEqual(
+        divided.slice(1),
+      );
+    },
+  );
+
+  test("stand in a turn after their reasoning and text if the template shows reasoning there", async () => {
+    const messages = [user("Go"), reasoned("Both.", call("a", "look")), result("a", "seen")];
+    expect(await show("reasoned", messages)).toEqual([
+      "assistant: (Hm.)Both.",
+      "assistant: <look{}>",
+      "result: seen",
+    ]);
+  });
+
+  test("stand with their reasoning in a turn after their text if the template refuses all three", async () => {
+    const messages = [user("Go"), reasoned("Both.", call("a", "look")), result("a", "seen")];
+    expect(await show("textOrReasoning", messages)).toEqual([
+      "assistant: Both.",
+      "assistant: (Hm.)<look{}>",
+      "result: seen",
+    ]);
+    const spoken = [user("Go"), turn("Both.", call("a", "look")), result("a", "seen")];
+    expect(await show("textOrReasoning", spoken)).toEqual([
+      "assistant: Both.<look{}>",
+      "result: seen",
+    ]);
+  });
+
+  test("are refused beside text if the template drops them there and refuses two turns", async () => {
+    const messages = [user("Go"), turn("Both.", call("a", "look")), result("a", "seen")];
+    await expect(show("textOrCallsAlternating", messages)).rejects.toThrow(
+      "Cannot show an earlier call of look with the chat template: the prompt does not contain calls beside text; send the turn without its text, or the call as text, as the model writes it",
+    );
+    const silent = [user("Go"), turn("", call("a", "look")), result("a", "seen")];
+    expect(await show("textOrCallsAlternating", silent)).toEqual([
+      "assistant: <look{}>",
+      "result: seen",
+    ]);
+  });
+
+  test("stay in one turn if the template drops the text there and refuses two turns", async () => {
+    const messages = [user("Go"), turn("Both.", call("a", "look")), result("a", "seen")];
+    expect(await show("callsOrTextAlternating", messages)).toEqual([
+      "assistant: <look{}>",
+      "result: seen",
+    ]);
+  });
+
+  test.each(["members", "membersIfAny"] as const)(
+    "are refused if the template %s cannot print their arguments",
+    async (template) => {
+      const place = "messages[1].tool_calls[0].function.arguments";
+      for (const text of ['{"at": "do', '["door"]', "7", '"door"']) {
+        const cut = { ...call("a", "look", text), argumentsPlace: place };
+        const messages = [user("Go"), turn("", cut), result("a", "seen")];
+        await expect(show(template, messages)).rejects.toMatchObject({
+          kind: "invalid",
+          place,
+          message: `Cannot show ${place} with the chat template: the text is no JSON object, and the template prints only the members of an object; send an object, or the call as text of the assistant, as the model writes it`,
+        });
+      }
+      const unnamed = [user("Go"), turn("", call("a", "look", "[]"))];
+      await expect(show(template, unnamed)).rejects.toThrow(
+        "Cannot show the arguments of an earlier call of look with the chat template: ",
+      );
+    },
+  );
+
+  test("keep arguments that are no object if the template prints these", async () => {
+    const cut = call("a", "look", '{"at": "do');
+    expect(await show("printing", [user("Go"), turn("", cut), result("a", "seen")])).toEqual([
+      'assistant: <a|look"{\\"at\\": \\"do">',
+      "result a look seen",
     ]);
   });
 
@@ -194,6 +289,8 @@ const habits: CallHabits = {
   looksUpIds: false,
   showsAllCalls: true,
   dropsCalls: false,
+  takesTextArguments: true,
+  turnForms: wholeTurns,
 };
 
 const rules = { laterSystem: true, calls: habits, sampledIds: new Map<string, string>() };

@@ -1,11 +1,13 @@
 import type { AssistantMessage, Message, ToolCall } from "../../message.ts";
 import { ClientError } from "../client-error.ts";
-import type { ClientAssistant, ClientMessage } from "../conversation.ts";
+import type { ClientAssistant, ClientCall, ClientMessage } from "../conversation.ts";
 import { OpenCalls } from "../tree/open-calls.ts";
 import type { SentTurn } from "../tree/turn-node.ts";
+import { isArgumentsObject } from "../../renderer/openai-messages.ts";
 import { splitTurns } from "./split-turns.ts";
 import { CallNamer } from "./call-namer.ts";
 import type { CallHabits } from "./call-habits.ts";
+import { divideTurn, type TurnForm } from "./turn-forms.ts";
 
 /** A turn in the client's form and in the chat template's form. */
 export interface KnownTurn {
@@ -40,7 +42,7 @@ export const emptyHistory: ShownBefore = { turns: [], callIds: () => [] };
  * Converts a client's messages for the chat template. Each result gets its call's id and name, and
  * calls get ids that the template accepts.
  *
- * @throws ClientError `invalid` if a turn has calls and the template drops them.
+ * @throws ClientError `invalid` if the template drops a turn's calls, or cannot print their arguments.
  */
 export function toTemplateMessages(
   sent: readonly ClientMessage[],
@@ -57,12 +59,12 @@ export function toTemplateMessages(
     const { toolCalls = [] } = message;
     open.addTurn(toolCalls.map((call, place) => ({ id: sentTurn.calls[place]!.id, call })));
   }
-  return messages.map((message, index): Message => {
+  return messages.flatMap((message, index): readonly Message[] => {
     if (message.role === "assistant") {
-      if (habits.dropsCalls && message.calls.length > 0) throw new ClientError("invalid", noCalls);
+      const form = requireShown(message, habits);
       const shown = foreignCalls(message, namer);
       open.addTurn(shown.map((call, place) => ({ id: message.calls[place]!.id, call })));
-      return toAssistant(message, shown);
+      return divideTurn(toAssistant(message, shown), form);
     }
     if (message.role === "tool") {
       const call = open.answer(message.callId)?.call ?? open.answerNext();
@@ -70,17 +72,53 @@ export function toTemplateMessages(
         id: namer.nameOrphan(message.callId),
         name: "tool",
       };
-      return { role: "tool", content: message.content, toolCallId, name };
+      return [{ role: "tool", content: message.content, toolCallId, name }];
     }
     const isFirst = index === 0 && depth === 0;
     const isShownAsUser = message.role === "system" && !isFirst && !rules.laterSystem;
-    return { role: isShownAsUser ? "user" : message.role, content: message.content };
+    return [{ role: isShownAsUser ? "user" : message.role, content: message.content }];
   });
+}
+
+/**
+ * Returns the form in which the template shows a turn.
+ *
+ * @throws ClientError `invalid` if it shows the turn's calls in no form.
+ */
+function requireShown(
+  { calls, content, reasoning }: ClientAssistant,
+  { dropsCalls, takesTextArguments, turnForms }: CallHabits,
+): TurnForm {
+  if (calls.length === 0) return "whole";
+  if (dropsCalls) throw new ClientError("invalid", noCalls);
+  const unread = takesTextArguments
+    ? undefined
+    : calls.find(({ argumentsText }) => !isArgumentsObject(argumentsText));
+  if (unread !== undefined) throw unshownArguments(unread);
+  const { withReasoning, withoutReasoning } = turnForms;
+  const form = reasoning === undefined ? withoutReasoning : withReasoning;
+  if (form === "calls-lost" && content.trim() !== "") throw lostCalls(calls[0]!);
+  return form;
 }
 
 const noCalls =
   "Cannot show the calls of earlier turns with the chat template: the prompt does not contain them; " +
   "send them as text, as the model writes them, or give the model a chat template that prints calls";
+
+function lostCalls({ name }: ClientCall): ClientError {
+  const message =
+    `Cannot show an earlier call of ${name} with the chat template: the prompt does not contain calls beside text; ` +
+    "send the turn without its text, or the call as text, as the model writes it";
+  return new ClientError("invalid", message);
+}
+
+function unshownArguments({ name, argumentsPlace: place }: ClientCall): ClientError {
+  const what = place ?? `the arguments of an earlier call of ${name}`;
+  const message =
+    `Cannot show ${what} with the chat template: the text is no JSON object, and the template prints only the ` +
+    "members of an object; send an object, or the call as text of the assistant, as the model writes it";
+  return new ClientError("invalid", message, place === undefined ? {} : { place });
+}
 
 function toAssistant(
   { content, reasoning }: ClientAssistant,

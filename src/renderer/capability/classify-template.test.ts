@@ -148,10 +148,32 @@ describe("classifyTemplate()", () => {
       keptNote,
       "The template prints today's date: the prompts of a run keep the day on which it began " +
         "(`promptTime` in run.json), those of a renderer of your own the `now` of createRenderer()",
-      "The template drops what is said beside a tool call from the history",
+      "The template drops the text beside a tool call from the history: the gateway gives such a text a turn of " +
+        "its own if the template shows that, and counts it as `text-not-shown` if not",
     ]);
   });
 });
+
+test.each([
+  [
+    "{% if not m.tool_calls or not m.content %}",
+    "The template drops tool calls beside text from the history: the gateway gives such a text a turn of its own " +
+      "if the template shows the calls then, and refuses the request if not",
+  ],
+  [
+    "{% if m.tool_calls and m.content and m.reasoning_content %}{{ raise_exception('no') }}{% endif %}{% if true %}",
+    "The template refuses a turn with reasoning, text and a tool call in the history: the gateway gives such a text a " +
+      "turn of its own",
+  ],
+] as const)(
+  "warns about turns with text and calls that lose calls, or are refused",
+  (condition, warning) => {
+    const { clearing } = sampleTemplates;
+    const calls = /\{%- for c in m.tool_calls.*?endfor %\}/s.exec(clearing)![0];
+    const source = clearing.replace(calls, `${condition}${calls}{% endif %}`);
+    expect(classify(source).warnings).toEqual([keptNote, warning]);
+  },
+);
 
 describe.each([
   [

@@ -12,6 +12,7 @@ import { createProber } from "./prober.ts";
 import type { ControlLiterals, StopLiterals } from "../delta/stop-literals.ts";
 import { learnStopLiterals } from "../delta/stop-literals.ts";
 import { missingTool } from "./missing-tool.ts";
+import { measureToolShowing, type ToolShowing } from "./tool-showing.ts";
 import { hiddenMessage } from "../hidden-message.ts";
 import { roleOf } from "../openai-messages.ts";
 import { adaptCallArguments } from "../text-arguments.ts";
@@ -41,8 +42,9 @@ export interface TemplateProfile {
   readonly keepThinking: KeepThinking | undefined;
   /** True if `template` is bound to that variable. */
   readonly setsKeepThinking: boolean;
-  /** True if a prompt names the tools that it is rendered with. */
+  /** True if a first prompt contains the tools that it is rendered with. */
   readonly showsTools: boolean;
+  readonly toolShowing: ToolShowing;
   readonly opensReasoning: boolean;
   readonly warnings: readonly string[];
 }
@@ -68,6 +70,7 @@ export function classifyTemplate(
   const prober = createProber(template);
   const firstPrompt = prober.show(prober.opening, true);
   const remaining = setsKeepThinking ? keepThinking.edits : edits;
+  const toolShowing = measureToolShowing(prober);
   const showsTools =
     firstPrompt !== undefined && missingTool(firstPrompt, prober.tools) === undefined;
   return {
@@ -78,6 +81,7 @@ export function classifyTemplate(
     keepThinking,
     setsKeepThinking,
     showsTools,
+    toolShowing,
     opensReasoning: firstPrompt !== undefined && opensReasoning(firstPrompt),
     warnings: [
       ...stopWarnings(stops),
@@ -167,10 +171,38 @@ function contentWarnings(source: string, { opening, show }: Prober): readonly st
         "(`promptTime` in run.json), those of a renderer of your own the `now` of createRenderer()",
     );
   }
+  return [...warnings, ...turnWarnings({ opening, show })];
+}
+
+/** Warnings about turns that have text and calls. */
+function turnWarnings({ opening, show }: Pick<Prober, "opening" | "show">): readonly string[] {
   const said = "saidkqz";
-  const speaking = assistantMessage({ content: said, calls: [call] });
-  if (show([...opening, speaking], false)?.includes(said) === false) {
-    warnings.push("The template drops what is said beside a tool call from the history");
+  const asked = "askedkqz";
+  const calls = [{ ...call, arguments: { parcel_id: asked } }];
+  const shown = (content: string, reasoning?: string): string | undefined =>
+    show(
+      [...opening, assistantMessage({ content, calls, ...(reasoning && { reasoning }) })],
+      false,
+    );
+  const both = shown(said);
+  const warnings: string[] = [];
+  if (both?.includes(said) === false) {
+    warnings.push(
+      "The template drops the text beside a tool call from the history: the gateway gives such a text a turn of " +
+        "its own if the template shows that, and counts it as `text-not-shown` if not",
+    );
+  }
+  if (both?.includes(asked) === false && shown("")?.includes(asked) === true) {
+    warnings.push(
+      "The template drops tool calls beside text from the history: the gateway gives such a text a turn of its own " +
+        "if the template shows the calls then, and refuses the request if not",
+    );
+  }
+  if (shown(said, "Look.") === undefined && shown("", "Look.") !== undefined) {
+    warnings.push(
+      "The template refuses a turn with reasoning, text and a tool call in the history: the gateway gives such a text a " +
+        "turn of its own",
+    );
   }
   return warnings;
 }
