@@ -172,12 +172,12 @@ describe("calls that were not sampled", () => {
         await expect(show(template, messages)).rejects.toMatchObject({
           kind: "invalid",
           place,
-          message: `Cannot show ${place} with the chat template: the text is no JSON object, and the template prints only the members of an object; send an object, or the call as text of the assistant, as the model writes it`,
+          message: `Cannot show ${place}: the text is no JSON object, and the chat template prints only objects; send an object, or the call as text of the assistant, as the model writes it`,
         });
       }
       const unnamed = [user("Go"), turn("", call("a", "look", "[]"))];
       await expect(show(template, unnamed)).rejects.toThrow(
-        "Cannot show the arguments of an earlier call of look with the chat template: ",
+        "Cannot show the arguments of an earlier call of look: ",
       );
     },
   );

@@ -115,8 +115,8 @@ function lostCalls({ name }: ClientCall): ClientError {
 function unshownArguments({ name, argumentsPlace: place }: ClientCall): ClientError {
   const what = place ?? `the arguments of an earlier call of ${name}`;
   const message =
-    `Cannot show ${what} with the chat template: the text is no JSON object, and the template prints only the ` +
-    "members of an object; send an object, or the call as text of the assistant, as the model writes it";
+    `Cannot show ${what}: the text is no JSON object, and the chat template prints only objects; ` +
+    "send an object, or the call as text of the assistant, as the model writes it";
   return new ClientError("invalid", message, place === undefined ? {} : { place });
 }
 
