@@ -56,7 +56,7 @@ describe("a turn with text and a call", () => {
 describe("a call with arguments that are no JSON object", () => {
   const refusal = (place: string): string =>
     `Cannot show ${place}: the text is no JSON object, and the chat template prints only objects; ` +
-    "send an object, or the call as text of the assistant, as the model writes it";
+    "send an object, or the call as text of the assistant";
 
   test("is refused with its place if the template cannot print them, in each dialect", async () => {
     const renderer = templateRenderer(callTemplates.members);

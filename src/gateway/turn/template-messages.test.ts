@@ -172,7 +172,7 @@ describe("calls that were not sampled", () => {
         await expect(show(template, messages)).rejects.toMatchObject({
           kind: "invalid",
           place,
-          message: `Cannot show ${place}: the text is no JSON object, and the chat template prints only objects; send an object, or the call as text of the assistant, as the model writes it`,
+          message: `Cannot show ${place}: the text is no JSON object, and the chat template prints only objects; send an object, or the call as text of the assistant`,
         });
       }
       const unnamed = [user("Go"), turn("", call("a", "look", "[]"))];

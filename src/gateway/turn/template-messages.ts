@@ -116,7 +116,7 @@ function unshownArguments({ name, argumentsPlace: place }: ClientCall): ClientEr
   const what = place ?? `the arguments of an earlier call of ${name}`;
   const message =
     `Cannot show ${what}: the text is no JSON object, and the chat template prints only objects; ` +
-    "send an object, or the call as text of the assistant, as the model writes it";
+    "send an object, or the call as text of the assistant";
   return new ClientError("invalid", message, place === undefined ? {} : { place });
 }
 
