@@ -2,7 +2,7 @@ import { RolloutError, UsageError } from "../errors.ts";
 import { isTurnOver, takeTurn } from "../async/take-turn.ts";
 import { TemplateError } from "../../packages/chat-template/src/template-error.ts";
 import type { ParserSettings } from "../../packages/tool-parsers/src/choose-parser.ts";
-import type { PyDict, PyValue } from "../../packages/python-values/src/value.ts";
+import type { PyDict } from "../../packages/python-values/src/value.ts";
 import type { TokenCodec } from "../tokenizer/codec.ts";
 import { isWhiteSpaceToken } from "../tokenizer/white-space-token.ts";
 import { bindFor, type BoundTemplate, type TemplateConversation } from "./bound-template.ts";

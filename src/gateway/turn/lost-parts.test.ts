@@ -15,15 +15,21 @@ test("a prompt with all parts of its assistant turns in order has no notes", () 
 
 test("missing parts are noted once each", () => {
   expect(findLostParts("Go|I look.", [user, turn], wholeTurns)).toEqual(["reasoning-not-shown"]);
-  expect(findLostParts("Go|Hm.", [user, turn, turn], wholeTurns)).toEqual([
-    "text-not-shown",
+  expect(findLostParts("Go|Hm.", [user, turn], wholeTurns)).toEqual(["text-not-shown"]);
+  expect(findLostParts("Go", [user, turn, turn], wholeTurns)).toEqual([
     "reasoning-not-shown",
+    "text-not-shown",
   ]);
 });
 
-test("a part that stands only before the part before it is missing", () => {
+test("a text that stands only before the text of the turn before is missing", () => {
   const later: Message = { role: "assistant", content: "Done." };
   expect(findLostParts("Done.|Hm.|I look.", [turn, later], wholeTurns)).toEqual(["text-not-shown"]);
+});
+
+test("reasoning that a later message repeats makes no text count as missing", () => {
+  const repeated: Message = { role: "assistant", content: "Hm." };
+  expect(findLostParts("Go|I look.|Hm.", [user, turn, repeated], wholeTurns)).toEqual([]);
 });
 
 test("text after its calls is noted", () => {

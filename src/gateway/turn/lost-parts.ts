@@ -1,4 +1,4 @@
-import type { Message } from "../../message.ts";
+import type { AssistantMessage, Message } from "../../message.ts";
 import { findText } from "../../renderer/message-texts.ts";
 import type { TurnForms } from "./turn-forms.ts";
 
@@ -12,9 +12,9 @@ export type PromptNote =
   | "text-after-calls";
 
 /**
- * Finds the differences between a prompt and the assistant turns among its messages. Each search starts after the part
- * before. The search for a kind ends with the first missing part, because a failed search reads the rest of the
- * prompt.
+ * Finds the differences between a prompt and the assistant turns among its messages. A turn's parts are searched after
+ * the text of the turn before. The search for a kind ends with the first missing part, because a failed search reads
+ * the rest of the prompt.
  *
  * @param prompt - The text that the template made of the messages.
  */
@@ -25,18 +25,20 @@ export function findLostParts(
 ): readonly PromptNote[] {
   const notes = new Set<PromptNote>();
   let from = 0;
-  const require = (note: PromptNote, part: string): void => {
-    if (notes.has(note)) return;
-    const end = findText(prompt, part, from);
+  const find = (note: PromptNote, part: string): number => {
+    const end = notes.has(note) ? undefined : findText(prompt, part, from);
     if (end === undefined) notes.add(note);
-    else from = end;
+    return end ?? from;
   };
-  for (const message of messages) {
-    if (message.role !== "assistant") continue;
-    require("reasoning-not-shown", message.reasoning ?? "");
-    require("text-not-shown", message.content);
-    const hasBoth = message.content.trim() !== "" && message.toolCalls !== undefined;
-    if (putsCallsFirst && hasBoth) notes.add("text-after-calls");
+  for (const { content, reasoning = "", toolCalls } of messages.filter(isAssistant)) {
+    if (reasoning !== "") find("reasoning-not-shown", reasoning);
+    if (content.trim() === "") continue;
+    from = find("text-not-shown", content);
+    if (putsCallsFirst && toolCalls !== undefined) notes.add("text-after-calls");
   }
   return [...notes];
+}
+
+function isAssistant(message: Message): message is AssistantMessage {
+  return message.role === "assistant";
 }

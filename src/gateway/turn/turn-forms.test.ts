@@ -54,7 +54,9 @@ test("divideTurn() keeps all parts of a turn, in each form", () => {
 
 test("divideTurn() leaves turns without text or without calls whole, but removes white space beside calls", () => {
   const silent = { ...turn, content: "\n" };
-  expect(divideTurn(silent, "reasoned-text-first")).toEqual([{ ...turn, content: "" }]);
+  for (const form of ["text-first", "reasoned-text-first", "calls-lost"] as const) {
+    expect(divideTurn(silent, form)).toEqual([{ ...turn, content: "" }]);
+  }
   expect(divideTurn(silent, "whole")).toEqual([silent]);
   const { toolCalls: _calls, ...speaking } = turn;
   expect(divideTurn(speaking, "text-first")).toEqual([speaking]);

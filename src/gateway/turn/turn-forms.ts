@@ -107,9 +107,10 @@ function probeTurn(
 /** Divides a turn with text and calls as its form requires. Other turns stay as they are. */
 export function divideTurn(turn: AssistantMessage, form: TurnForm): readonly AssistantMessage[] {
   const { content, reasoning, toolCalls } = turn;
-  if (form === "whole" || form === "calls-lost" || toolCalls === undefined) return [turn];
+  if (form === "whole" || toolCalls === undefined) return [turn];
   // White space says nothing, but some templates drop the calls beside it.
   if (content.trim() === "") return [{ ...turn, content: "" }];
+  if (form === "calls-lost") return [turn];
   const thought = reasoning === undefined ? {} : { reasoning };
   const isTextReasoned = form === "reasoned-text-first";
   return [
