@@ -106,6 +106,29 @@ describe("PromptBuilder", () => {
     expect(text).toBe("user: Hi\nassistant: \nresult: Found\nassistant:");
   });
 
+  test("checks a role sequence with a sampled turn that the template refuses whole", async () => {
+    const delta = {
+      ids: characterIds("delta"),
+      text: "user: two\nassistant:",
+      closeSynthesised: false,
+    };
+    const renderer = {
+      ...templateRenderer(callTemplates.textOrReasoning),
+      delta: async () => delta,
+    };
+    const builder = new PromptBuilder(renderer);
+    const sampled = nodeOf(await builder.begin([{ role: "user", content: "Hi" }], []), "I look.");
+    const toolCalls = [{ id: "c1", name: "look", argumentsText: "{}" }];
+    const message = { role: "assistant", content: "I look.", reasoning: "Hm.", toolCalls } as const;
+    const turn = toSentTurn([{ type: "call", id: "f", callId: "c1", name: "look", text: "{}" }]);
+    const node = { ...sampled, turn, record: { ...sampled.record, message } };
+    const lines = ["one", "two"].map((content) => ({ role: "user", content }) as const);
+    expect(await builder.continue(node, lines, [])).toMatchObject({
+      prompt: { type: "delta", delta },
+      notes: [],
+    });
+  });
+
   const died = new RolloutError(
     "internal/tokenizer",
     "Cannot use the tokenizer: its process ended with SIGKILL",

@@ -17,6 +17,7 @@ import {
   type ShownBefore,
   type ShowRules,
 } from "./template-messages.ts";
+import { divideTurn, formOf } from "./turn-forms.ts";
 
 /** The data of a turn from which the next turn's prompt is built. */
 export interface ShownTurn extends PathTurn {
@@ -202,6 +203,15 @@ export class PromptBuilder {
     throw new ClientError("invalid", message);
   }
 
+  /** Divides the turns that the template does not show whole. Sampled turns are whole. */
+  async #divided(messages: readonly Message[]): Promise<readonly Message[]> {
+    if (!messages.some((message) => "toolCalls" in message)) return messages;
+    const { turnForms } = await this.#measuredHabits();
+    return messages.flatMap((message): readonly Message[] =>
+      message.role === "assistant" ? divideTurn(message, formOf(message, turnForms)) : [message],
+    );
+  }
+
   /**
    * Checks a sequence of roles that was not measured with the template: the rendering of the
    * complete conversation must end with the delta.
@@ -219,7 +229,8 @@ export class PromptBuilder {
     if (checked !== undefined) return checked;
     let isRight: boolean;
     try {
-      const messages = [...change.history, assistant, ...environment];
+      const whole = [...change.history, assistant, ...environment] as readonly Message[];
+      const messages = await this.#divided(whole);
       const complete = await this.#renderer.prompt({ messages, tools });
       isRight = complete.text.endsWith(delta.text);
     } catch (error) {

@@ -7,7 +7,7 @@ import { isArgumentsObject } from "../../renderer/openai-messages.ts";
 import { splitTurns } from "./split-turns.ts";
 import { CallNamer } from "./call-namer.ts";
 import type { CallHabits } from "./call-habits.ts";
-import { divideTurn, type TurnForm } from "./turn-forms.ts";
+import { divideTurn, formOf } from "./turn-forms.ts";
 
 /** A turn in the client's form and in the chat template's form. */
 export interface KnownTurn {
@@ -61,10 +61,10 @@ export function toTemplateMessages(
   }
   return messages.flatMap((message, index): readonly Message[] => {
     if (message.role === "assistant") {
-      const form = requireShown(message, habits);
+      requireReadable(message, habits);
       const shown = foreignCalls(message, namer);
       open.addTurn(shown.map((call, place) => ({ id: message.calls[place]!.id, call })));
-      return divideTurn(toAssistant(message, shown), form);
+      return divide(toAssistant(message, shown), habits);
     }
     if (message.role === "tool") {
       const call = open.answer(message.callId)?.call ?? open.answerNext();
@@ -80,32 +80,29 @@ export function toTemplateMessages(
   });
 }
 
-/**
- * Returns the form in which the template shows a turn.
- *
- * @throws ClientError `invalid` if it shows the turn's calls in no form.
- */
-function requireShown(
-  { calls, content, reasoning }: ClientAssistant,
-  { dropsCalls, takesTextArguments, turnForms }: CallHabits,
-): TurnForm {
-  if (calls.length === 0) return "whole";
-  if (dropsCalls) throw new ClientError("invalid", noCalls);
-  const unread = takesTextArguments
-    ? undefined
-    : calls.find(({ argumentsText }) => !isArgumentsObject(argumentsText));
+/** @throws ClientError `invalid` if the template drops a turn's calls, or cannot print their arguments. */
+function requireReadable(
+  { calls }: ClientAssistant,
+  { dropsCalls, takesTextArguments }: CallHabits,
+): void {
+  if (dropsCalls && calls.length > 0) throw new ClientError("invalid", noCalls);
+  if (takesTextArguments) return;
+  const unread = calls.find(({ argumentsText }) => !isArgumentsObject(argumentsText));
   if (unread !== undefined) throw unshownArguments(unread);
-  const { withReasoning, withoutReasoning } = turnForms;
-  const form = reasoning === undefined ? withoutReasoning : withReasoning;
-  if (form === "calls-lost" && content.trim() !== "") throw lostCalls(calls[0]!);
-  return form;
+}
+
+/** @throws ClientError `invalid` if the template shows the turn's calls in no form. */
+function divide(turn: AssistantMessage, { turnForms }: CallHabits): readonly AssistantMessage[] {
+  const form = formOf(turn, turnForms);
+  if (form === "calls-lost" && turn.content.trim() !== "") throw lostCalls(turn.toolCalls![0]!);
+  return divideTurn(turn, form);
 }
 
 const noCalls =
   "Cannot show the calls of earlier turns with the chat template: the prompt does not contain them; " +
   "send them as text, as the model writes them, or give the model a chat template that prints calls";
 
-function lostCalls({ name }: ClientCall): ClientError {
+function lostCalls({ name }: ToolCall): ClientError {
   const message =
     `Cannot show an earlier call of ${name} with the chat template: the prompt does not contain calls beside text; ` +
     "send the turn without its text, or the call as text, as the model writes it";

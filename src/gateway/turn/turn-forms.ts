@@ -104,6 +104,15 @@ function probeTurn(
   return [...divideTurn(turn, form), { role: "tool", content: "Ok.", toolCallId: id, name }];
 }
 
+/** Returns the form in which the template shows a turn. */
+export function formOf(
+  { reasoning, toolCalls = [] }: Pick<AssistantMessage, "reasoning" | "toolCalls">,
+  { withReasoning, withoutReasoning }: TurnForms,
+): TurnForm {
+  if (toolCalls.length === 0) return "whole";
+  return reasoning === undefined ? withoutReasoning : withReasoning;
+}
+
 /** Divides a turn with text and calls as its form requires. Other turns stay as they are. */
 export function divideTurn(turn: AssistantMessage, form: TurnForm): readonly AssistantMessage[] {
   const { content, reasoning, toolCalls } = turn;
