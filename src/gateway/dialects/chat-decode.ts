@@ -255,7 +255,7 @@ function readAssistant(message: Json, place: string): ClientMessage {
       "audio cannot be shown to the policy; send its transcript as text",
     );
   }
-  const { said, thought } = readContent(content, `${place}.content`, turnForm);
+  const { said, thought } = readContent(content ?? null, `${place}.content`, turnForm);
   const refusal = optionalText(message["refusal"], `${place}.refusal`) ?? "";
   const reasoning = reasoningOf(message) || thought;
   return {

@@ -317,8 +317,8 @@ function readTurnItem(item: Json, place: string): ClientAssistant | undefined {
   if (type === "reasoning") {
     const { content, summary, encrypted_content: encrypted } = item;
     const thought =
-      contentText(content, `${place}.content`, thoughtForm) ||
-      contentText(summary, `${place}.summary`, thoughtForm);
+      contentText(content ?? null, `${place}.content`, thoughtForm) ||
+      contentText(summary ?? null, `${place}.summary`, thoughtForm);
     const own = typeof encrypted === "string" && encrypted !== "" ? [...marks, encrypted] : marks;
     return { ...empty, reasoning: thought, marks: own };
   }

@@ -41,6 +41,8 @@ const placementNotes = [
   "call-without-result",
   /** A result's id belongs to no call. */
   "result-without-call",
+  /** A call has a second result, which replaces the first one or follows the next turn. */
+  "second-result",
   /** A turn with calls came back with other ids. */
   "ids-differ",
   /** Several turns matched; the newest was chosen. */

@@ -111,14 +111,17 @@ export class TurnReader {
     readonly finish: "stop" | "length";
     readonly closedBy?: string;
   }): readonly ReplyEvent[] {
-    if (this.stopText !== undefined) return this.#sequencer.end();
+    const { finish, closedBy = "" } = ending;
+    const closesCall = this.#parser?.closingStops?.includes(closedBy) === true;
+    // A format with channels drops a call that is not closed, so the stop comes before the end.
+    const closing = closesCall ? this.push(closedBy) : [];
+    if (this.stopText !== undefined) return [...closing, ...this.#sequencer.end()];
     const rest = this.#reasoning?.end() ?? { reasoning: "", normalText: "" };
-    const { closedBy = "" } = ending;
-    const keepsStop = this.#parser?.closingStops?.includes(closedBy) === true;
     return [
+      ...closing,
       ...this.#sequencer.reasoning(rest.reasoning),
-      ...this.#readNormal(rest.normalText + (keepsStop ? closedBy : "")),
-      ...this.#endCalls(ending.finish),
+      ...this.#readNormal(rest.normalText),
+      ...this.#endCalls(finish),
       ...this.#sequencer.text(this.#stops.end()),
       ...this.#sequencer.end(),
     ];
