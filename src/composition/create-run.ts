@@ -54,7 +54,10 @@ export interface Run extends AsyncDisposable {
   readonly plan: RunPlan;
   /** The parts of each episode, also for `playEpisode()`. */
   readonly setup: Omit<EpisodeSetup, "onTurn">;
-  /** Removes the keys of the engine and of the user's model from all that is played. */
+  /**
+   * Removes secrets from texts that the run shows or writes: the API keys of the engine and of the user's model, and
+   * secrets in their addresses.
+   */
   readonly redactor: Redactor;
   /** The content of `run.json`. */
   readonly manifest: RunManifest;

@@ -141,8 +141,8 @@ async function describeModel(
 }
 
 /**
- * Identifies a module's environment. Returns nothing for an environment of this package, or an
- * object.
+ * Returns a hash of the files that define an environment: a module, a Python file or library, or τ-bench's data.
+ * Returns `undefined` for an object, and for an environment of this package without data.
  */
 async function fingerprintEnvironment(
   config: EnvironmentConfig | undefined,
@@ -158,7 +158,7 @@ async function fingerprintEnvironment(
   return await fingerprintFiles(dir, [...(await listFiles(dir, domain)), ...besides]);
 }
 
-/** Identifies an environment in Python: by its files, the versions of its packages, and its tasks. */
+/** Returns a hash of an environment in Python: of its files, the versions of its packages, and its tasks. */
 async function fingerprintPython(config: EnvironmentConfig): Promise<string | undefined> {
   const { files, packages, tasksHash } = await loadPython(config);
   const dir = path.dirname(path.resolve(config.name));
@@ -168,8 +168,8 @@ async function fingerprintPython(config: EnvironmentConfig): Promise<string | un
 }
 
 /**
- * Identifies a module's agent. Returns nothing for an agent of this package, an object, or a
- * program, which the command line identifies.
+ * Returns a hash of the files of a module's agent; `undefined` for any other agent. A run identifies a program
+ * (`--agent-command`) by its command line.
  */
 async function fingerprintAgent(agent: NamedParts["agent"]): Promise<string | undefined> {
   return agent?.strategy === "module"

@@ -65,7 +65,7 @@ export interface TurnRecord {
   readonly attemptCounts: Readonly<Partial<Record<AttemptStatus, number>>>;
   /** All attempts to call a tool, in the order of the text, if any. Spans count from the start of `text`. */
   readonly attempts?: readonly AttemptRecord[];
-  /** Absent if the agent's turns have no markup. */
+  /** Faults in the markup of the turn's calls and reasoning. Absent for agents without such markup: act and react. */
   readonly format?: FormatFacts;
   readonly steps: readonly TurnStep[];
   /** Sampled ids that no row contains, if any. */

@@ -113,7 +113,7 @@ export class ServiceColumns implements AsyncDisposable {
     this.#open.delete(batch);
   }
 
-  /** Returns the bytes of a batch's columns, for a taker of its groups. */
+  /** Returns the source from which a `Taker` reads a batch's columns. Readers over HTTP use `find()`. */
   sourceOf(batch: string): ColumnSource {
     return this.#folderOf(batch);
   }

@@ -65,7 +65,8 @@ def _refuse(name: str) -> None:
 def read_rows(run: str | Path) -> Iterator[Row]:
     """Yields the training rows of a run's folder, or of a file of samples, in order.
 
-    Yields only rows of finished episodes. Skips rows of a crash, as a resumed run does.
+    From a folder, yields only rows of finished episodes, and skips the rows that a crash left of an unfinished one.
+    From a file, yields every row.
     """
     path = Path(run)
     if not path.is_dir():

@@ -84,7 +84,10 @@ export const scopeSettings = [
 
 /** The environment, by name or module, and the folder of its data. */
 export interface EnvironmentConfig {
-  /** A name from `env list`, or the path of a module such as `./lamps.js`. */
+  /**
+   * A name from `env list`, the path of a module (`./lamps.js`) or of a Python file (`./lamps.py`), or an environment
+   * of a Python library (`gem:NAME`).
+   */
   readonly name: string;
   /** The folder of a τ-bench bundle. Absent: the usual places are searched. */
   readonly dataDir?: string;

@@ -99,10 +99,11 @@ export function readTokenIds(parent: JsonObject, name: string, place = ""): read
 }
 
 /**
- * Reads the logprob of a sampled id; `place` names it in messages. A value at or below `floor` is
- * the server's replacement for minus infinity or for a missing logprob.
+ * Reads the logprob of a sampled id; `place` names it in messages. Refuses a value at or below `floor`, which the
+ * server writes in place of minus infinity or of a missing logprob.
  *
- * @throws ReplyProblem `engine/nan`, or `engine/bad-reply` for a number that cannot be a logprob.
+ * @throws ReplyProblem `engine/nan` for such a value, and for one that is not a finite number; `engine/bad-reply` for
+ *   any other number that cannot be a logprob.
  */
 export function readLogprob(
   value: unknown,

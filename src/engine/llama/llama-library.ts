@@ -71,20 +71,21 @@ export interface LlamaContext {
 
 /** A list of ids with their keys and values. */
 export interface LlamaSequence {
-  /** The ids that are computed. */
+  /** The ids that the model has evaluated. */
   readonly contextTokens: readonly number[];
-  /** Number of computed ids. */
+  /** The number of evaluated ids. */
   readonly nextTokenIndex: number;
   /** Drops everything after the longest common prefix with `ids`. */
   adaptStateToTokens(ids: readonly number[], allowShift: false): Promise<void>;
   clearHistory(): Promise<void>;
   /**
-   * Computes ids after the present ones. The result at an index belongs to the id at that index.
+   * Evaluates ids and appends them to the sequence. The result at an index describes the id after `ids[index]`;
+   * `undefined` if `ids[index]` came without a query.
    */
   controlledEvaluate(ids: readonly EvaluatedId[]): Promise<readonly (EvaluatedNext | undefined)[]>;
 }
 
-/** An id to compute, with the query about the id after it. */
+/** An id to evaluate, alone or with a query about the id after it. */
 export type EvaluatedId = number | readonly [number, { readonly generateNext: NextOptions }];
 
 /** A query about the next id. */

@@ -267,7 +267,12 @@ export class RecordedInputs implements InputSource {
     return this.#state.end(message);
   }
 
-  /** @throws RecordingEnd in a replay, or if a party cannot be brought back to its state. */
+  /**
+   * Switches from the recording to live inputs.
+   *
+   * @param what - The call that the recording lacks, such as "the policy is asked for a turn".
+   * @throws RecordingEnd in a replay, or if a part of the episode could not be restored from the recording.
+   */
   #goLive(what: string): void {
     if (this.isReplay) throw this.end(`the recording ends where ${what}`);
     this.#state.requireUnbound();

@@ -27,7 +27,7 @@ export interface ColumnExport {
    */
   readonly carrier?: "file" | "record";
   /**
-   * Adds the columns of the record's rows to it.
+   * Returns the record with the columns of its rows.
    *
    * @throws UsageError for columns that the trainer would misread.
    */

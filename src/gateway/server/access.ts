@@ -35,8 +35,8 @@ export function requireLocal({ headers }: Request, { checksHost }: AccessRules):
 }
 
 /**
- * Accepts the admin. Without an admin token, accepts every request that does not carry an agent's
- * key.
+ * Accepts a request with the admin token. If the gateway has no admin token, accepts every request that does not carry
+ * an agent's key.
  *
  * @throws ClientError `unauthorized` for any other request.
  */
@@ -51,8 +51,8 @@ export function requireAdmin({ headers }: Request, rules: AccessRules, { store }
 }
 
 /**
- * Accepts the admin and the owner of the session, even after its end. The error is the same for an
- * unknown session, so that a stranger cannot probe for session ids.
+ * Accepts a request with the admin token or the session's `ownerToken`, even after the session's end. The error is the
+ * same for an unknown session, so that a stranger cannot probe for session ids.
  *
  * @throws ClientError `unauthorized` for any other request.
  */

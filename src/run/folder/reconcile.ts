@@ -47,7 +47,7 @@ export interface Reconciliation {
 /** Options of `reconcile()`. */
 interface ReconcileOptions {
   readonly files: Files;
-  /** Drops failed episodes, so that they are played again. */
+  /** True to drop failed episodes, so that they are played again. They stay in groups that are complete without them. */
   readonly retryFailed: boolean;
   /**
    * True if this start does not play damaged episodes again. All removed lines are then kept in files such as

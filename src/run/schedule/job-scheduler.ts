@@ -25,7 +25,7 @@ interface JobSchedulerOptions extends Pick<
   readonly bringColumns: (fork: Fork) => Promise<void>;
 }
 
-/** Milliseconds between two questions for the engine's version, and until an unanswered question is abandoned. */
+/** Requests for the engine's policy version: the interval between two, and the timeout of one, in milliseconds. */
 const askVersion = { everyMs: 1_000, mostMs: 5_000 };
 
 /** Hands out attempts to play, one at a time, and starts groups while there is room for them. */

@@ -87,7 +87,7 @@ export function createPlanSource(plan: RunPlan): TaskSource {
   };
 }
 
-/** Returns listed tasks of an environment. Throws like `planRun()`. */
+/** Creates a source that returns the tasks with the given indexes, each once, in order. Throws like `planRun()`. */
 export function createTaskList(
   environment: Environment,
   scope: Pick<RunScope, "split" | "taskIndexes">,

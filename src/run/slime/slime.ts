@@ -66,7 +66,7 @@ export type SlimeOmission =
   | "unfinished"
   /** An attempt has no reward. */
   | "unscored"
-  /** An attempt has no sampled token. Its reward would still change the baseline of the others. */
+  /** An attempt has no sampled token, so it has no row. slime would compute the group's baseline without its reward. */
   | "no-response";
 
 /**

@@ -55,9 +55,9 @@ export class ServiceDoctor implements AsyncDisposable {
   }
 
   /**
-   * Compares the rows of a post: all of them or none.
+   * Compares the trainer's logprobs in one post with the engine's. If one line is invalid, no row of the post counts.
    *
-   * @param chunks - JSON lines. At most as many bytes at once as the caller allows.
+   * @param chunks - The post's body: JSON lines. The caller limits its size.
    * @throws ServiceError `bad-request` that names the line and the fault, `queue-full`, or `internal` if the thread ended.
    */
   async add(chunks: AsyncIterable<Uint8Array>): Promise<AddedRows> {

@@ -15,9 +15,9 @@ export interface SessionScripts {
 }
 
 /**
- * Creates a policy that plays scripts without state. It reads the requested turn, and the part of
- * it that exists, from the prompt. A server that is killed and restarted continues unchanged, and
- * an episode that is played again starts from its beginning.
+ * Creates a stateless policy that plays scripts. The prompt alone determines the requested turn, and the ids of this
+ * turn that were already sampled. So a server that is killed and restarted continues where it stopped, and an episode
+ * that is played again starts from its beginning.
  */
 export function sessionScriptPolicy(scripts: SessionScripts): ServerPolicy {
   return {

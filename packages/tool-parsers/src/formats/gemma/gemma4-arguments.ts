@@ -19,7 +19,7 @@ const MAX_DEPTH = 512;
  */
 const MAX_READS = 64;
 
-/** The engine to read as. vLLM leaves values as text, and drops the unfinished end of a nested value. */
+/** The engine whose parser is reproduced. vLLM leaves values as text, and drops the unfinished end of a nested value. */
 type GemmaDialect = "sglang" | "vllm";
 
 /**

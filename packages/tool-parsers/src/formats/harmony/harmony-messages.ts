@@ -169,7 +169,10 @@ function tidy(header: string): string {
   return rustTrimStart(trimmed.replaceAll(constrainMark, ` ${constrainMark}`));
 }
 
-/** The role that a header names. An unknown name is that of a tool, if more text follows. */
+/**
+ * Returns the role that the first part of a header names; `undefined` if there is none. An unknown name is that of a
+ * tool, if it begins with `to=` or another part follows. It is removed from `parts`.
+ */
 function takeRole(parts: string[]): HarmonyRole | undefined {
   const [first] = parts;
   if (first === undefined) return undefined;

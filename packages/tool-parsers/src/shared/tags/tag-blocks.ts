@@ -38,7 +38,7 @@ export function findTagBlocks(text: string, format: TagFormat, context: ParseCon
   });
 }
 
-/** The frames of a text, in order. An unclosed frame ends at the next opening tag. */
+/** Returns the frames of a text, in order. An unclosed frame ends at the next opening tag or at the text's end. */
 function findFrames(text: string, open: string, close: string): Frame[] {
   const openings = indexesOf(text, open);
   const closings = indexesOf(text, close);
