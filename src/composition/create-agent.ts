@@ -62,6 +62,8 @@ function createCallingAgent(
 }
 
 /**
+ * Refuses a chat template with which no episode could be played.
+ *
  * @throws UsageError if the chat template cannot render the observations after the agent's turns.
  *   Every episode would fail.
  */

@@ -35,7 +35,11 @@ export class GrowingIds {
     return this.#isDetached || this.#ids.length < this.#count;
   }
 
-  /** @param ids - Valid token ids. */
+  /**
+   * Appends ids.
+   *
+   * @param ids - Valid token ids.
+   */
   append(ids: TokenIds): void {
     const count = this.#count + ids.length;
     this.#replaceLost();

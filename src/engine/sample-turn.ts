@@ -183,7 +183,11 @@ function refuseUnusable(reply: PieceReply, { turn, maxNewTokens }: PieceRequest)
   return problem === undefined ? reply : refuseReply(problem, piece.ids.length);
 }
 
-/** @throws RolloutError `engine/nan` the second time. */
+/**
+ * Counts a reply in which the engine met NaN. The first one is repeated.
+ *
+ * @throws RolloutError `engine/nan` the second time.
+ */
 function countNan(
   progress: TurnProgress,
   { requestId, worker }: CallRequest,

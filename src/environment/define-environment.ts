@@ -175,7 +175,11 @@ async function openState<Item, State>(
   );
 }
 
-/** @throws UsageError naming a tool whose answers depend on data that no recording restores. */
+/**
+ * Refuses `repeatable` if a tool's answers cannot be repeated.
+ *
+ * @throws UsageError naming a tool whose answers depend on data that no recording restores.
+ */
 function assertRepeatable<State>(
   name: string,
   tools: ReadonlyMap<string, Tool<State>> | undefined,
@@ -203,7 +207,11 @@ const partNames = [
   "repeatable",
 ];
 
-/** @throws UsageError naming the first part that is missing or of the wrong kind. */
+/**
+ * Checks the parts of the definition.
+ *
+ * @throws UsageError naming the first part that is missing or of the wrong kind.
+ */
 function assertParts(options: Readonly<Record<string, unknown>>): void {
   const { name } = options;
   if (typeof name !== "string" || !/^[\w.-]+$/.test(name) || name.startsWith("tau-")) {

@@ -111,6 +111,8 @@ export interface Environment<Data = unknown> {
    */
   readonly definedAt?: string;
   /**
+   * Returns the task at an index of a split.
+   *
    * @throws UsageError for an unknown split or an index out of range.
    */
   task(split: string, index: number): Task<Data>;

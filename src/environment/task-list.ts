@@ -22,7 +22,11 @@ export type TaskSplits<Item> = TaskList<Item> | Readonly<Record<string, TaskList
 interface NamedTasks<Item> {
   /** Number of tasks of each split. */
   readonly splits: Readonly<Record<string, number>>;
-  /** @throws UsageError for an unknown split, an index out of range, or an invalid task. */
+  /**
+   * Returns the task at an index of a split.
+   *
+   * @throws UsageError for an unknown split, an index out of range, or an invalid task.
+   */
   task(split: string, index: number): Task<Item>;
 }
 

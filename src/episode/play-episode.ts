@@ -182,6 +182,8 @@ async function playThrough(
 }
 
 /**
+ * Checks that the recording has all turns that a fork shares.
+ *
  * @throws RecordingEnd if the recording ends before a fork's first own turn. Sampling shared turns again would change
  *   them.
  */

@@ -120,7 +120,11 @@ export function episodeFault(
   );
 }
 
-/** @param written - The story as it is written to JSON. */
+/**
+ * Describes the first fault of an episode's record; `undefined` if there is none.
+ *
+ * @param written - The story as it is written to JSON.
+ */
 function storyFault(story: RawRow, written: RawRow): string | undefined {
   return checkEnd(story)[0]?.detail ?? checkStory(written).found[0]?.detail;
 }
@@ -213,7 +217,11 @@ function noAnswer({ rolloutId }: EpisodeAssignment, { agent, limits }: EpisodeSe
   );
 }
 
-/** @throws InvariantError for bugs of this package. */
+/**
+ * Converts an error of the player to the failure of the episode.
+ *
+ * @throws InvariantError for bugs of this package.
+ */
 function toFailure(
   error: unknown,
   { rolloutId }: EpisodeAssignment,

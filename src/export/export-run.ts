@@ -149,7 +149,11 @@ export async function exportRun(
   return { content, summary };
 }
 
-/** @throws UsageError if a form with a binary file has no name. */
+/**
+ * Requires the name of an output file for a trainer with a binary format.
+ *
+ * @throws UsageError if a form with a binary file has no name.
+ */
 function requireFile(to: ExportTarget, file: string | undefined): void {
   if (file !== undefined) return;
   throw new UsageError(

@@ -22,7 +22,11 @@ interface RunGroups {
   readonly surroundings: ExportSurroundings;
   /** The run's side columns. Empty if it has none. */
   readonly columns: ColumnSpecs;
-  /** @throws UsageError if the engine returned messages, so that the run has no rows. */
+  /**
+   * Requires that the run has rows.
+   *
+   * @throws UsageError if the engine returned messages, so that the run has no rows.
+   */
   requireRows(): void;
   /**
    * Yields the groups. Keeps one group at a time in memory and reads the files again on each call.
@@ -66,7 +70,11 @@ export async function readRunGroups(
   };
 }
 
-/** @throws UsageError if a finished episode lacks rows, or has more than it names: a line is damaged. */
+/**
+ * Compares the rows of a finished episode with those that it names.
+ *
+ * @throws UsageError if a finished episode lacks rows, or has more than it names: a line is damaged.
+ */
 function requireNamedRows(
   {
     rolloutId,

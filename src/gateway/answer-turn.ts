@@ -276,7 +276,11 @@ function pinnedFields({ clientSampling }: TurnServices, { sampling }: RequestedT
   );
 }
 
-/** @throws ClientError `invalid` if the form cannot be enforced and `constraints` is `refuse`. */
+/**
+ * Returns the constraint on the turn, and counts one that cannot be enforced.
+ *
+ * @throws ClientError `invalid` if the form cannot be enforced and `constraints` is `refuse`.
+ */
 function chooseForm(
   services: CountedServices,
   requested: RequestedTurn,

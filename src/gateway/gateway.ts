@@ -229,7 +229,11 @@ export class Gateway implements AsyncDisposable {
     this.#gate.resume();
   }
 
-  /** @throws ClientError as `SessionStore.create()` does. */
+  /**
+   * Opens a session, and returns its id and its two keys.
+   *
+   * @throws ClientError as `SessionStore.create()` does.
+   */
   async openSession(request: SessionRequest = {}): Promise<OpenedSession> {
     const { session, token, ownerToken } = this.store.create(request);
     await this.#journal?.opened(session);
@@ -344,7 +348,11 @@ export class Gateway implements AsyncDisposable {
     return built.recorder.length;
   }
 
-  /** @throws ClientError `invalid` if the body cannot be read. */
+  /**
+   * Reads the body of a request for a turn. Counts a body that cannot be read.
+   *
+   * @throws ClientError `invalid` if the body cannot be read.
+   */
   #read(
     session: GatewaySession,
     dialect: GatewayDialect,
@@ -368,7 +376,11 @@ export class Gateway implements AsyncDisposable {
     if (session.countRefusal(error)) this.#writeCounts();
   }
 
-  /** @throws ClientError `invalid` for an invalid reward, `finished` if the session is over. */
+  /**
+   * Sets the reward of an open session, and records it.
+   *
+   * @throws ClientError `invalid` for an invalid reward, `finished` if the session is over.
+   */
   async reward(session: GatewaySession, reward: SessionReward): Promise<void> {
     requireReward(reward);
     requireOpen(session);

@@ -18,7 +18,11 @@ export interface BoundTemplate {
   readonly variables: PyDict;
   /** The release of transformers that renders in the same way. */
   readonly transformers: string;
-  /** @throws TemplateError if the template refuses the conversation. */
+  /**
+   * Renders a conversation.
+   *
+   * @throws TemplateError if the template refuses the conversation.
+   */
   render(conversation: TemplateConversation): string;
   /**
    * Returns the template with further variables, which override the earlier ones, and with another date if one is

@@ -136,7 +136,11 @@ export class BatchIntake {
     return batch.status;
   }
 
-  /** @throws ServiceError `stopping`. */
+  /**
+   * Requires that the service is not stopping.
+   *
+   * @throws ServiceError `stopping`.
+   */
   requireRunning(): void {
     if (!this.#parts.stopped.aborted) return;
     throw new ServiceError("stopping", "The service is stopping: call again when it is back");

@@ -39,7 +39,11 @@ export class BatchRegistry {
     return this.#batches.get(id);
   }
 
-  /** @throws ServiceError `not-found`. */
+  /**
+   * Returns the batch with an id.
+   *
+   * @throws ServiceError `not-found`.
+   */
   find(id: string): Batch {
     const batch = this.#batches.get(id);
     if (batch === undefined) throw new ServiceError("not-found", "There is no such batch");

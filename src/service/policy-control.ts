@@ -77,7 +77,11 @@ export class PolicyControl {
     this.#onLost = tell;
   }
 
-  /** @throws RolloutError `engine/lost-weights` for tokens from weights that were not announced. */
+  /**
+   * Refuses a turn whose tokens are from weights that were not announced.
+   *
+   * @throws RolloutError `engine/lost-weights` for tokens from weights that were not announced.
+   */
   #refuseLost({ pieces }: Generation, version: string): void {
     if (!this.#loaded.has(version)) return;
     // A server may report an earlier announced version for a moment.
@@ -157,7 +161,11 @@ export class PolicyControl {
     await Promise.all([...this.#gates.map((gate) => gate.close(mode)), this.#closeRemote(mode)]);
   }
 
-  /** @throws ServiceError `engine-failed` if the workers cannot be reached. */
+  /**
+   * Pauses sampling at the workers.
+   *
+   * @throws ServiceError `engine-failed` if the workers cannot be reached.
+   */
   async #closeRemote(mode: UpdateMode): Promise<void> {
     try {
       await this.#remote?.close(mode);

@@ -104,7 +104,11 @@ export class PolicyWeights {
     await this.#policy.pause(() => this.#append({ type: "paused", isPaused: true }));
   }
 
-  /** @throws ServiceError `engine-failed` while the engine's servers may have different weights. */
+  /**
+   * Ends the pause, and records that.
+   *
+   * @throws ServiceError `engine-failed` while the engine's servers may have different weights.
+   */
   async resume(): Promise<void> {
     if (this.#isMixed) throw new ServiceError("engine-failed", mixedMessage);
     await this.#policy.resume(() => this.#append({ type: "paused", isPaused: false }));

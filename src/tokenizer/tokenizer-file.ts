@@ -156,7 +156,11 @@ function openTokenizerFile(bytes: Buffer, file: string): TokenizerFile {
   };
 }
 
-/** @throws UsageError saying why the bytes are not a JSON object. */
+/**
+ * Throws the error for a damaged file.
+ *
+ * @throws UsageError saying why the bytes are not a JSON object.
+ */
 function refuse(bytes: Buffer, file: string): never {
   parseModelJson(bytes.toString("utf8"), file);
   throw new UsageError(`Cannot read ${file}: it is not an object, expected one`);

@@ -37,7 +37,11 @@ const settingOf: Readonly<Record<string, string>> = {
   max_completion_tokens: "max-tokens-per-turn",
 };
 
-/** @throws UsageError if a further member of requests is one of the engine's own, or has a setting. */
+/**
+ * Refuses further members of a request that the engine itself writes, or that a setting writes.
+ *
+ * @throws UsageError if a further member of requests is one of the engine's own, or has a setting.
+ */
 export function requireFreeMembers(body: OtherMembers): void {
   for (const [name, value] of Object.entries(body)) {
     if (ownMembers.includes(name)) {

@@ -76,7 +76,11 @@ class ChatCalls {
     this.#options = options;
   }
 
-  /** @throws ChatFailure, and the signal's reason if it is aborted. */
+  /**
+   * Requests a turn, and repeats the request after a failure that may pass.
+   *
+   * @throws ChatFailure, and the signal's reason if it is aborted.
+   */
   async complete(request: ChatTurnRequest, signal: AbortSignal): Promise<ChatTurn> {
     const {
       turnMs: timeoutMs = defaultTurnMs,

@@ -88,7 +88,11 @@ export async function loadOnAll(servers: readonly WeightServer[], weights: Weigh
   }
 }
 
-/** @throws RolloutError `engine/mixed-weights`. Servers that were paused stay paused then. */
+/**
+ * Loads the previous weights again on all servers after a failed load.
+ *
+ * @throws RolloutError `engine/mixed-weights`. Servers that were paused stay paused then.
+ */
 async function restore(
   before: ReadonlyMap<WeightServer, Weights>,
   { weights, failure }: { readonly weights: Weights; readonly failure: unknown },
@@ -149,7 +153,11 @@ export interface WeightReply {
   readonly body: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** @throws RolloutError `engine/unreachable` where no answer comes in time. */
+/**
+ * Sends a request to a server, and returns its status and text.
+ *
+ * @throws RolloutError `engine/unreachable` where no answer comes in time.
+ */
 export async function callServer(
   url: string,
   sent: { readonly method: "GET" | "POST"; readonly path: string; readonly body?: object },

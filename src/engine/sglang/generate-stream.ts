@@ -41,7 +41,11 @@ export class GenerateStream {
     this.#stream = stream;
   }
 
-  /** @throws ReplyProblem, or an error that the caller's `onTokens` throws. */
+  /**
+   * Takes the data of the next event.
+   *
+   * @throws ReplyProblem, or an error that the caller's `onTokens` throws.
+   */
   take(data: string): void {
     if (data === STREAM_END || this.#failed !== undefined) return;
     const frame = parseObject(data);

@@ -105,7 +105,11 @@ export function readFacts(answer: unknown, environment: string): PythonFacts {
   return facts as unknown as PythonFacts;
 }
 
-/** @throws RolloutError with the code if a member of an answer is no text. */
+/**
+ * Returns the member of an answer as a text.
+ *
+ * @throws RolloutError with the code if a member of an answer is no text.
+ */
 export function requireText(value: unknown, code: FailureCode, what: string): string {
   if (isText(value)) return value;
   throw new RolloutError(

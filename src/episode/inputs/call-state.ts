@@ -111,7 +111,11 @@ export class CallState {
     return new OutsideMisuse(`Cannot call what is outside: ${why}`);
   }
 
-  /** @throws RolloutError if a call through `outside` was made between two calls to the world. */
+  /**
+   * Refuses to continue after a call to `outside` that the world did not wait for.
+   *
+   * @throws RolloutError if a call through `outside` was made between two calls to the world.
+   */
   requireNoStray(what: string): void {
     if (this.#stray === undefined || what === "usage") return;
     const { party, why } = this.#stray;

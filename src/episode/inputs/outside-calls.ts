@@ -83,7 +83,11 @@ export class OutsideCalls {
     return this.#source.call(call);
   }
 
-  /** @throws OutsideMisuse if the call is made while the work of another call starts. */
+  /**
+   * Refuses a nested call.
+   *
+   * @throws OutsideMisuse if the call is made while the work of another call starts.
+   */
   #requireNoOther(what: string): void {
     const { starting } = this.#state;
     if (starting === undefined) return;

@@ -220,12 +220,20 @@ export class RecordedInputs implements InputSource {
     );
   }
 
-  /** @throws ReplayDivergence if the policy gets another prompt than the recorded one. */
+  /**
+   * Compares the prompt with the recorded one.
+   *
+   * @throws ReplayDivergence if the policy gets another prompt than the recorded one.
+   */
   requirePrompt(promptHash: string): void {
     this.#recordedTurns.requirePrompt(promptHash);
   }
 
-  /** @throws ReplayDivergence if a fork's first own prompt differs from the original's prompt at that place. */
+  /**
+   * Compares a fork's first own prompt with the recorded one.
+   *
+   * @throws ReplayDivergence if a fork's first own prompt differs from the original's prompt at that place.
+   */
   requireNextPrompt(promptHash: string): void {
     this.#recordedTurns.requireNextPrompt(promptHash);
   }

@@ -108,7 +108,11 @@ export class CallWatch implements Disposable {
     };
   }
 
-  /** @throws the caller's reason if the caller has aborted. */
+  /**
+   * Throws if the caller has aborted.
+   *
+   * @throws the caller's reason if the caller has aborted.
+   */
   throwIfAborted(): void {
     this.#caller.throwIfAborted();
   }

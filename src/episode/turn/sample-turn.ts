@@ -150,7 +150,11 @@ function noRoom({ assignment }: Play, turnIndex: number, sampledCount: number): 
   return new RolloutError("engine/prompt-too-long", message);
 }
 
-/** @throws RecordingEnd if the turn cannot continue after its recorded ids. */
+/**
+ * Returns the request for a turn, or for the rest of a turn with sampled ids.
+ *
+ * @throws RecordingEnd if the turn cannot continue after its recorded ids.
+ */
 function toRequest(
   play: Play,
   turnIndex: number,

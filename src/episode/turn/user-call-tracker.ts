@@ -154,7 +154,11 @@ export class UserCallTracker {
     };
   }
 
-  /** @throws TypeError if the world passes something other than a text to the user. */
+  /**
+   * Checks the text that the world passes to the user.
+   *
+   * @throws TypeError if the world passes something other than a text to the user.
+   */
   #requireText(text: unknown): void {
     if (typeof text === "string") return;
     throw new TypeError(

@@ -31,7 +31,11 @@ export function chooseColumns(to: ExportTarget, specs: ColumnSpecs): ChosenColum
   };
 }
 
-/** @throws UsageError if the trainer's rules refuse a column. */
+/**
+ * Applies the rule `refuse`.
+ *
+ * @throws UsageError if the trainer's rules refuse a column.
+ */
 function requireNoRefusal(
   to: ExportTarget,
   specs: Readonly<Partial<Record<ColumnName, unknown>>>,

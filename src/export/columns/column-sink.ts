@@ -82,7 +82,11 @@ export class ArraysFile implements ColumnSink {
     this.#open = open;
   }
 
-  /** @throws UsageError if the file cannot be created. */
+  /**
+   * Creates the file under a temporary name.
+   *
+   * @throws UsageError if the file cannot be created.
+   */
   static async create(file: string): Promise<ArraysFile> {
     const next = `${file}.${process.pid}.next`;
     try {

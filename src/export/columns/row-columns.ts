@@ -182,13 +182,21 @@ export class RowColumns {
     }
   }
 
-  /** @throws UsageError if the bytes that were read are not those that the engine returned. */
+  /**
+   * Compares the bytes of a part with their recorded hash.
+   *
+   * @throws UsageError if the bytes that were read are not those that the engine returned.
+   */
   #requireHash(name: ColumnName, { hash }: ColumnPart, found: Hash): void {
     if (found.digest("hex").slice(0, columnHashDigits) === hash) return;
     throw this.#wrong(name, `the bytes of the part ${hash} were changed`);
   }
 
-  /** @throws UsageError if the row lacks a column of its run. */
+  /**
+   * Returns the parts of a column in this row.
+   *
+   * @throws UsageError if the row lacks a column of its run.
+   */
   #partsOf(name: ColumnName): readonly ColumnPart[] {
     const parts = partsIn(this.row.sample, name);
     if (parts !== undefined) return parts;

@@ -43,7 +43,11 @@ export const verlTeacher: TeacherExport = {
   },
 };
 
-/** @throws UsageError if a place has fewer candidates than others: verl has no filler whose loss is zero. */
+/**
+ * Requires the same number of candidates for each token.
+ *
+ * @throws UsageError if a place has fewer candidates than others: verl has no filler whose loss is zero.
+ */
 function requireAll(
   candidates: readonly Candidate[],
   token: number,

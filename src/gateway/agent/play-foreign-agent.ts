@@ -126,7 +126,11 @@ async function runAndScore(
     : scoredEnd({ outcome: "completed", stopReason: done }, score);
 }
 
-/** @throws RolloutError `grader/bad-score` if the score has rewards of turns. */
+/**
+ * Returns the score of an agent that keeps its own conversations.
+ *
+ * @throws RolloutError `grader/bad-score` if the score has rewards of turns.
+ */
 function withoutTurns(score: Score): Score {
   if (score.turnRewards === undefined) return score;
   throw new RolloutError(

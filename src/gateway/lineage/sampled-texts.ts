@@ -65,7 +65,11 @@ export class PassedTexts {
   /** The texts by the key of their first line. Later turns follow earlier ones. */
   readonly #texts = new Map<string, PassedText[]>();
 
-  /** @param text - Without spaces around it. */
+  /**
+   * Adds a text that a turn passed to a tool.
+   *
+   * @param text - Without spaces around it.
+   */
   add(text: string, turn: number): void {
     const key = keyOfLine(text.slice(0, lineEnd(text, 0)).trimEnd());
     const texts = this.#texts.get(key) ?? [];

@@ -21,7 +21,11 @@ export interface AccessRules {
   readonly checksHost: boolean;
 }
 
-/** @throws ClientError `forbidden` if the request's `Host` or `Origin` is not this machine. */
+/**
+ * Refuses requests that a web page on another host may have caused.
+ *
+ * @throws ClientError `forbidden` if the request's `Host` or `Origin` is not this machine.
+ */
 export function requireLocal({ headers }: Request, { checksHost }: AccessRules): void {
   if (!checksHost) return;
   const host = headers.get("host");

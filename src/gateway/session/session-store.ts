@@ -38,7 +38,11 @@ interface StoreOptions {
   readonly now: () => number;
 }
 
-/** @throws ClientError `invalid` for an empty name. */
+/**
+ * Refuses an empty name.
+ *
+ * @throws ClientError `invalid` for an empty name.
+ */
 function requireName(name: string | undefined, place: string, otherwise: string): void {
   if (name === undefined || name.trim() !== "") return;
   const message = `Cannot use an empty ${place}: give it a name, or leave it out for ${otherwise}`;
@@ -207,7 +211,11 @@ export class SessionStore {
     return this.#byId.get(sessionId);
   }
 
-  /** @throws ClientError `finished` if the session is over, `not-found` if the id is unknown. */
+  /**
+   * Returns the open session with an id.
+   *
+   * @throws ClientError `finished` if the session is over, `not-found` if the id is unknown.
+   */
   requireById(sessionId: string): GatewaySession {
     const session = this.#byId.get(sessionId);
     if (session !== undefined) return session;

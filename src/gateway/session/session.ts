@@ -139,6 +139,8 @@ export class GatewaySession {
   }
 
   /**
+   * Requires that the session may sample one more turn.
+   *
    * @throws ClientError `finished` if the session is over or has reached a limit, `overloaded` if
    *   too many of its turns are being sampled.
    */

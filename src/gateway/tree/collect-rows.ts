@@ -70,7 +70,11 @@ interface RowPath<Record extends PathTurn> {
   readonly firstTrained: number;
 }
 
-/** @param nodes - The turns that rows may contain, in sampling order. */
+/**
+ * Returns the path of each row: from the root to the newest turn of a branch.
+ *
+ * @param nodes - The turns that rows may contain, in sampling order.
+ */
 function findPaths<Record extends PathTurn>(
   nodes: readonly TurnNode<Record>[],
 ): readonly RowPath<Record>[] {

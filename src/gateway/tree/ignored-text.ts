@@ -11,7 +11,11 @@ import { ClientError } from "../client-error.ts";
 
 /** Text that is removed from messages before they are compared. */
 export interface IgnoredText {
-  /** @throws ClientError `invalid` if the pattern needs too many steps for this text. */
+  /**
+   * Returns the text without the matches of the pattern.
+   *
+   * @throws ClientError `invalid` if the pattern needs too many steps for this text.
+   */
   readonly remove: (text: string) => string;
 }
 

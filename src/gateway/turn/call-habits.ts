@@ -119,7 +119,11 @@ function otherProbe(name: string): string {
   return name === "probe_alpha" ? "probe_beta" : "probe_alpha";
 }
 
-/** @param nameOf - The name of the tool in a call. Its arguments and its result keep the original name. */
+/**
+ * Returns the messages of a round of calls: the calls, then their results.
+ *
+ * @param nameOf - The name of the tool in a call. Its arguments and its result keep the original name.
+ */
 function messagesOf(round: Round, nameOf = (name: string): string => name): readonly Message[] {
   const toolCalls = round.map(({ id, name, value }) => {
     return { id, name: nameOf(name), argumentsText: `{"n": "${value}"}` };

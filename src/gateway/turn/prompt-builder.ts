@@ -190,7 +190,11 @@ export class PromptBuilder {
     }
   }
 
-  /** @throws ClientError `invalid` if the chat template drops the conversation's tool results. */
+  /**
+   * Requires that the prompt has the conversation's tool results.
+   *
+   * @throws ClientError `invalid` if the chat template drops the conversation's tool results.
+   */
   #requireShown(messages: readonly Message[]): void {
     const { supports } = this.#renderer.card;
     if (supports.tool || messages.every(({ role }) => role !== "tool")) return;

@@ -98,7 +98,11 @@ export class TurnReader {
     return this.#leftOutCount;
   }
 
-  /** @param text - The next piece of the turn's text, without the token that ends it. */
+  /**
+   * Reads the next piece of the turn, and returns its events.
+   *
+   * @param text - The next piece of the turn's text, without the token that ends it.
+   */
   push(text: string): readonly ReplyEvent[] {
     if (this.stopText !== undefined || text === "") return [];
     if (this.#reasoning === undefined) return this.#readNormal(text);
@@ -106,7 +110,11 @@ export class TurnReader {
     return [...this.#sequencer.reasoning(reasoning), ...this.#readNormal(normalText)];
   }
 
-  /** @param ending - The finish reason, and the literal of the token that ended the turn. */
+  /**
+   * Ends the turn, and returns its last events.
+   *
+   * @param ending - The finish reason, and the literal of the token that ended the turn.
+   */
   end(ending: {
     readonly finish: "stop" | "length";
     readonly closedBy?: string;

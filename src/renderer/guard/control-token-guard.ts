@@ -207,7 +207,11 @@ function disguiseTest(disguised: readonly AddedToken[]): (text: string) => boole
   return (text) => !isSmallWord(text);
 }
 
-/** @throws UsageError */
+/**
+ * Refuses a tokenizer that can produce an added token from other text.
+ *
+ * @throws UsageError
+ */
 function refuseUnknowable(disguised: readonly AddedToken[]): void {
   const token = disguised.find(({ disguise }) => disguise === "any");
   if (token === undefined) return;

@@ -25,9 +25,17 @@ export interface FileFacts {
 
 /** An open file. Its methods throw the system's own errors, with their codes. */
 export interface OpenFile {
-  /** @returns the number of bytes that were read; 0 at the end of the file. */
+  /**
+   * Reads bytes from a position.
+   *
+   * @returns the number of bytes that were read; 0 at the end of the file.
+   */
   read(into: Uint8Array, position: number): Promise<number>;
-  /** @returns the number of bytes that were written. It may be less than the number given. */
+  /**
+   * Writes bytes to a position.
+   *
+   * @returns the number of bytes that were written. It may be less than the number given.
+   */
   write(bytes: Uint8Array, position: number): Promise<number>;
   truncate(size: number): Promise<void>;
   /** Resolves when content and size are synced to the disk. */

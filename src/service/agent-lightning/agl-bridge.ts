@@ -234,7 +234,11 @@ function isUnanswered(error: unknown): boolean {
   return error instanceof DOMException && error.name === "TimeoutError";
 }
 
-/** @throws ServiceError `bad-request` for an input that names no task. */
+/**
+ * Converts a rollout of agent-lightning to a batch with one attempt.
+ *
+ * @throws ServiceError `bad-request` for an input that names no task.
+ */
 function toBatch({ rollout_id: key, input, config, is_train: isTrain }: AglRollout): BatchRequest {
   const { task_index: index, split } = (
     typeof input === "object" && input !== null ? input : {}

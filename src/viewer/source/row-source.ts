@@ -124,7 +124,11 @@ async function readBranchRows(run: RunIndex, rolloutId: string): Promise<readonl
   return rows;
 }
 
-/** @throws UsageError if there is none, or if it is broken. */
+/**
+ * Reads the vocabulary of a folder's tokenizer.
+ *
+ * @throws UsageError if there is none, or if it is broken.
+ */
 async function loadVocabulary(folder: string): Promise<Vocabulary> {
   const vocabulary = createVocabulary(await readTokenizerFile(folder));
   // Reads it whole.

@@ -81,7 +81,11 @@ class Macro implements TemplateObject {
     this.#frame = frame;
   }
 
-  /** @throws TemplateError `TypeError` for unexpected arguments. */
+  /**
+   * Calls the macro, and returns its text.
+   *
+   * @throws TemplateError `TypeError` for unexpected arguments.
+   */
   call({ positional, named }: CallArguments): TemplateValue {
     const { parameters, fallbacks, enter, body } = this.#code;
     const frame = enter(this.#frame);

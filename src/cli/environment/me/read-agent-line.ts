@@ -75,7 +75,11 @@ function unknownTool(name: string, tools: readonly ToolDefinition[]): string {
   return `there is no tool ${name}${hint || `; the tools are ${names.join(", ")}`}`;
 }
 
-/** @param written - The text after the tool's name. */
+/**
+ * Reads the arguments of a call, as an object or as pairs.
+ *
+ * @param written - The text after the tool's name.
+ */
 function readCall(tool: ToolDefinition, written: string): AgentLine {
   const text = /^\(.*\)$/s.test(written) ? written.slice(1, -1).trim() : written;
   const given = text.startsWith("{") ? readObject(tool, text) : readPairs(tool, text);

@@ -86,6 +86,8 @@ function canBeEmpty(node: PatternNode): boolean {
 }
 
 /**
+ * Refuses repetitions and look-around that JavaScript matches differently.
+ *
  * @throws PatternError for repetitions and look-around that the package and JavaScript match apart.
  */
 function checkRepetitions(node: PatternNode): void {
