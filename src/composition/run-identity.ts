@@ -96,7 +96,10 @@ function describeSampled(
   };
 }
 
-/** Returns nothing for a renderer object, which may have no folder. */
+/**
+ * Returns hashes of the files and variables of the model folder. Returns nothing for a renderer object, which may have
+ * no folder.
+ */
 async function describeModelFolder(
   config: RunConfig["renderer"] | undefined,
 ): Promise<Readonly<Record<string, string>>> {
@@ -114,9 +117,7 @@ function hashJson(value: PyDict | readonly PyValue[]): string {
   return hashOf(stringifyPythonJson(value, { ensureAscii: false }));
 }
 
-/**
- * Identifies the model: by its name if a server has it, by its weights if this process computes it.
- */
+/** Describes the model: by its name if a server has it, by a hash of its weights if this process computes it. */
 async function describeModel(
   config: EngineConfig | undefined,
   { model, weightsFile }: EngineDescription,

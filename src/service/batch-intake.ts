@@ -61,10 +61,7 @@ export class BatchIntake {
     }
   }
 
-  /**
-   * Cancels the batches of earlier starts whose callers do not wait after a restart, such as NeMo
-   * Gym.
-   */
+  /** Cancels the batches of earlier starts for callers that do not wait after a restart, such as NeMo Gym. */
   async dropUnawaited(): Promise<void> {
     const { takers } = this.#parts.options;
     for (const batch of Array.from(this.registry.open)) {
@@ -77,7 +74,7 @@ export class BatchIntake {
     this.#schedule.advance();
   }
 
-  /** Resolves when no attempt is running. */
+  /** Resolves when no batch is running. */
   async rest(): Promise<void> {
     await this.#schedule.rest();
   }

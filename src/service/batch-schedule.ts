@@ -26,8 +26,8 @@ interface ScheduleOptions {
   /** True if a batch may start now, or may be delivered as it is after its deadline. */
   readonly mayBegin: (batch: Batch) => boolean;
   /**
-   * Plays the rest of a batch. Must report its own problems and never reject. A batch that is still
-   * `queued` afterwards keeps waiting.
+   * Plays the unfinished part of a batch. Must report its own problems and never reject. A batch that is still `queued`
+   * afterwards keeps waiting.
    */
   readonly play: (batch: Batch) => Promise<void>;
   /** Called when a batch has stopped running. */

@@ -28,8 +28,8 @@ export class PolicyControl {
   #onLost: () => void = () => {};
   #isPaused = false;
   /**
-   * Resolves when the last call ends. Calls run one after the other: a pause during an update waits
-   * for it.
+   * Resolves when the last call ends. Calls run one after the other: a pause that is requested during an update waits
+   * for the update.
    */
   #doing: Promise<unknown> = Promise.resolve();
 
@@ -70,8 +70,8 @@ export class PolicyControl {
   }
 
   /**
-   * Registers a function that is called if the engine samples with weights that it was not asked to
-   * load, for example after a restart of its server.
+   * Registers a function that is called if the engine samples with weights that the service did not make it load, for
+   * example after a restart of its server.
    */
   whenLost(tell: () => void): void {
     this.#onLost = tell;
@@ -242,8 +242,8 @@ export class PolicyControl {
   }
 
   /**
-   * Interrupts sampling and awaits work. Then opens all gates, including those that could not be
-   * closed, unless the policy is paused.
+   * Interrupts sampling and awaits work. Then opens all gates, even if some of them could not be closed, unless the
+   * policy is paused.
    */
   async #whileClosed(work: () => Promise<void>): Promise<void> {
     try {

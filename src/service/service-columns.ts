@@ -18,7 +18,7 @@ interface ServiceColumnsOptions {
   readonly groups: Pick<GroupStore, "isForgotten" | "isAllForgotten">;
   /** True to keep the files of acknowledged groups. */
   readonly keepsAll: boolean;
-  /** Returns the number of bytes of acknowledged groups of ended batches that stay for the doctor. */
+  /** Returns the number of bytes of acknowledged groups of ended batches that are kept for the doctor. */
   readonly doctorBytes: () => number;
 }
 

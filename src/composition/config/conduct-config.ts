@@ -70,7 +70,7 @@ export interface ConductConfig {
   readonly concurrency: number;
   /** True to play fewer episodes at once while the engine is full. */
   readonly followLoad: boolean;
-  /** The number of plays of an episode before its failure is final. */
+  /** The maximum number of plays of an episode. The failure of the last one is final. */
   readonly attempts: number;
   /** The number of failures in a row that stops the run; see `StartRunOptions`. */
   readonly maxFailuresInRow: number;

@@ -16,7 +16,7 @@ export interface SessionRequest {
   readonly groupId?: string;
   /** 0-based index in the group. Default: the next free one. */
   readonly sampleIndex?: number;
-  /** Default: the number of sessions before it. */
+  /** The seed of the session. Default: the number of sessions before it. */
   readonly seed?: number;
   readonly metadata?: Readonly<Record<string, unknown>>;
 }
@@ -31,7 +31,7 @@ const keptFinished = 100_000;
 interface StoreOptions {
   readonly rules: TreeRules;
   readonly limits: SessionLimits;
-  /** Count the requests and turns of all sessions. */
+  /** Counters of the requests and turns of all sessions. */
   readonly counters: Pick<GatewayCounters, "add">;
   readonly clock: Pick<Clock, "now">;
   /** Milliseconds since the epoch. */
@@ -161,7 +161,7 @@ export class SessionStore {
     this.#keepFinished(identity);
   }
 
-  /** Registers an episode without a known session, so that its index is not used again. */
+  /** Registers an episode that has no known session, so that no other session gets its index. */
   restoreWritten(place: SessionPlace): void {
     this.#register(place);
   }

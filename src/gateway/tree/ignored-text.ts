@@ -24,7 +24,7 @@ const baseSteps = 1_000_000;
 const stepsPerCharacter = 100;
 
 /**
- * Compiles a pattern of the settings for use on clients' text, in linear time.
+ * Compiles a pattern of the settings for use on clients' text. Matching takes linear time.
  *
  * @throws UsageError for back-references and the flag `v`, which are not possible in linear time.
  */

@@ -17,13 +17,13 @@ import { StopFilter } from "./stop-filter.ts";
 
 /** The formats in which a model writes its turns. */
 export interface ReplyFormats {
-  /** Absent: calls are not parsed. */
+  /** The parser of calls. Absent: calls are not parsed. */
   readonly parser?: ToolCallParser;
   readonly parseOptions: Pick<
     ParseOptions,
     "dialect" | "engineVersion" | "vocabulary" | "responseTemplate"
   >;
-  /** Absent: everything is text. */
+  /** Creates a parser of reasoning. Absent: all text counts as visible text. */
   createReasoningStream?(options: { readonly opened: boolean }): ReasoningStream;
 }
 
@@ -53,12 +53,12 @@ export class TurnReader {
   readonly #stops: StopFilter;
   readonly #turn: TurnToStream;
   #calls: ToolCallStream | undefined;
-  /** The text after the reasoning, and the length of it that was released as text. */
+  /** The text after the reasoning, and the length of its part that was released as text. */
   #normal = "";
   #releasedTextLength = 0;
   /**
-   * The progress of the search for closed call blocks: offset, blocks found, calls released, offset
-   * after them.
+   * The progress of the search for closed call blocks: the offset up to which the text was searched, the number of
+   * blocks found, the number of calls released, and the offset after these.
    */
   #searchedLength = 0;
   #closedCount = 0;
@@ -93,7 +93,7 @@ export class TurnReader {
     return this.#attempts;
   }
 
-  /** Number of calls that are withheld because the client accepts one. */
+  /** Number of calls that are withheld because the client accepts only one call. */
   get leftOutCount(): number {
     return this.#leftOutCount;
   }

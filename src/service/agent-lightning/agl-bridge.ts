@@ -22,10 +22,7 @@ const lookEveryMs = 1_000;
 /** The longest pause between two tries of a call, in milliseconds. */
 const longestPauseMs = 30_000;
 
-/**
- * The store's reply to a claim. `unknown` if no reply came, although the store may have accepted
- * the claim.
- */
+/** The store's reply to a claim. `unknown` if no reply came: the store may have accepted the claim. */
 type Claim = "ours" | "not-ours" | "unknown";
 
 /** The parts that a bridge works with. */
