@@ -76,7 +76,8 @@ export function withoutEpisode(
 }
 
 /**
- * Checks a custom player's episode as `turnwright verify` does, and returns a copy. The player may reuse its lists.
+ * Checks a custom player's episode as `turnwright verify` does, and returns a copy. The copy is needed because the
+ * player may reuse its lists.
  *
  * @throws TypeError if it is not an episode of the attempt.
  */
@@ -138,7 +139,7 @@ function rowsFaultOf(
   return rowsFault(episode, { vocabularySize, columns, mayBeCertain: true });
 }
 
-/** The context of an attempt. */
+/** The setup and the options with which an attempt's episode is taken over. */
 interface TakeOptions {
   readonly setup: Pick<EpisodeSetup, "environment" | "renderer" | "columns">;
   readonly options: Pick<Parameters<PlayAttempt>[2], "interrupt">;

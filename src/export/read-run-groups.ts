@@ -37,11 +37,10 @@ interface RunGroups {
 }
 
 /**
- * Opens a run's folder for an export. If the run is unfinished, the export has its finished
- * episodes.
+ * Opens a run's folder for an export. If the run is unfinished, the groups have only finished episodes.
  * @param known - Facts that the caller knows. They override those of the folder.
- * @throws UsageError if `dir` is not a run's folder, or if `run.json` has no plan. Reading the
- *   groups throws it if rows of a finished episode are damaged or missing.
+ * @throws UsageError if `dir` is not a run's folder, or if `run.json` has no plan. Reading the groups throws the same
+ *   error if rows of a finished episode are damaged or missing.
  */
 export async function readRunGroups(
   dir: string,

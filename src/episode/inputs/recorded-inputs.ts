@@ -207,7 +207,7 @@ export class RecordedInputs implements InputSource {
   }
 
   /**
-   * Finds the recorded answer of a call that starts now. `undefined` if the recording ends before.
+   * Finds the recorded answer of a call that starts now; `undefined` if the recording ends before this call.
    *
    * @throws ReplayDivergence if something else was recorded here. The agent decides on the next call.
    */
@@ -239,8 +239,8 @@ export class RecordedInputs implements InputSource {
   }
 
   /**
-   * Drops the rest of the recording, and records nothing from now on: the episode must not continue from what follows.
-   * Does nothing in a replay.
+   * Drops the rest of the recording, and records nothing from now on. So no later start can continue the episode from
+   * here. Does nothing in a replay.
    */
   leave(): void {
     if (this.isReplay) return;
@@ -250,8 +250,8 @@ export class RecordedInputs implements InputSource {
   }
 
   /**
-   * Drops the rest of the recording if a failure ends the episode here, unless the recorded episode
-   * also ended here: its next answer is then `what`, the last call of every episode.
+   * Drops the rest of the recording if a failure ends the episode here, unless the recorded episode also ended here. It
+   * did if the next recorded answer is that of `what`, the last call of every episode.
    *
    * @throws ReplayDivergence in a replay.
    */

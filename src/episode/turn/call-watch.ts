@@ -74,7 +74,7 @@ export class CallWatch implements Disposable {
     this.#call?.timer.resume();
   }
 
-  /** Limits the rest of the call under way to `ms` milliseconds. */
+  /** Shortens the remaining time of the call under way to `ms` milliseconds. */
   shorten(ms: number): void {
     this.#call?.timer.shorten(ms);
   }

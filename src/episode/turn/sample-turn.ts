@@ -22,7 +22,7 @@ export type Sampling =
       readonly generation: Generation;
       readonly promptTokenCount: number;
       readonly engineMs: number;
-      /** The time after sampling, by the episode's time. */
+      /** The episode's time after sampling. */
       readonly sampledAtMs: number;
       /** The event that cut the turn short. Absent if the policy finished the turn. */
       readonly cutBy?: "deadline" | "interrupt";

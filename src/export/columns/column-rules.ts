@@ -23,7 +23,7 @@ export interface ColumnExport {
   readonly rules: ColumnRules;
   /**
    * The place of the arrays: `file` is a binary file beside the rows, `record` is the record itself. Absent if the
-   * exporter writes none.
+   * exporter writes no columns.
    */
   readonly carrier?: "file" | "record";
   /**

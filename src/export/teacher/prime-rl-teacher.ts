@@ -1,9 +1,9 @@
 import type { TeacherExport } from "./teacher-export.ts";
 
 /**
- * Exports prime-rl's `ref_logprobs` with the weights that its algorithm `opd` gives: the sampled tokens have weight 1 in
- * the loss to the reference, and weight 0 in the loss to the reward. Other tokens have the logprob 0, as prime-rl spreads
- * the logprobs of its own teacher.
+ * Exports prime-rl's `ref_logprobs` with the weights that its algorithm `opd` gives: the sampled tokens have weight 1
+ * in the loss to the reference, and weight 0 in the loss to the reward. Other tokens have the logprob 0, as in
+ * prime-rl's rows with its own teacher.
  *
  * **Source:** prime-rl 559b44772, src/prime_rl/transports/rollouts/types.py (`TrainingSample`) and
  * src/prime_rl/orchestrator/algo/routing.py (`stamp_loss_routing`).

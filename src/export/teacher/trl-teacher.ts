@@ -4,9 +4,9 @@ import type { Candidate, TaughtRow } from "./taught-row.ts";
 import type { TeacherExport, TeacherSurroundings } from "./teacher-export.ts";
 
 /**
- * Exports `RolloutSample` of TRL's AsyncDistillationTrainer in place of the results of a `rollout_func`: the most probable
- * ids in each place by rank, with the token itself in any case, and -1 and -inf after the last one. Rows are not
- * shifted. Each row of an attempt is a sample.
+ * Exports `RolloutSample` of TRL's AsyncDistillationTrainer in place of the results of a `rollout_func`: the most
+ * probable ids at each position by rank, always including the token itself, and filled with the id -1 and the logprob
+ * -inf. Rows are not shifted. Each row of an attempt is a sample.
  *
  * **Source:** TRL 1.16.0, trl/experimental/async_distillation/async_rollout_worker.py (`RolloutSample`,
  * `_generate_and_score_one`).
@@ -55,7 +55,7 @@ async function toSample(
   };
 }
 
-/** Returns the candidates by rank, with the token itself after the more probable ones. */
+/** Returns the candidates by rank. Adds the token itself at the end if it is not among them. */
 function withToken(
   candidates: readonly Candidate[],
   row: TaughtRow,

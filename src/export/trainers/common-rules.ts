@@ -1,6 +1,9 @@
 import type { ExportRules } from "../exporter.ts";
 
-/** Rules for trainers that name each row's group: unusable attempts are left out, and the others stay. */
+/**
+ * Rules for trainers that name each row's group. Unusable attempts are left out, and the other attempts of the group
+ * are exported.
+ */
 export const namedGroupRules: ExportRules = {
   truncated: { action: "keep", why: "" },
   failed: { action: "leave-out", why: "it has no reward" },
@@ -17,7 +20,7 @@ export const namedGroupRules: ExportRules = {
   turnRewards: { action: "drop", why: "one reward an attempt" },
 };
 
-/** Rules for trainers that form groups by counting rows: they get complete groups only. */
+/** Rules for trainers that form groups by counting rows. Only complete groups are exported. */
 export const countedGroupRules: ExportRules = {
   ...namedGroupRules,
   failed: { action: "leave-out-group", why: "it has no reward, and groups are counted off" },

@@ -6,9 +6,8 @@ import { sampledTurns } from "./sampled-turns.ts";
 import type { Exporter } from "../exporter.ts";
 
 /**
- * Exports the results of `AgentExecutor.execute()`, one attempt a line. Logprobs cover the complete
- * row, because the trainer drops the first one itself.
- * **Source:** openrlhf 0.11.2, openrlhf/trainer/ppo_utils/samples_generator.py
+ * Exports the results of `AgentExecutor.execute()`, one attempt a line. Logprobs cover the complete row, because
+ * OpenRLHF itself drops the first one. **Source:** openrlhf 0.11.2, openrlhf/trainer/ppo_utils/samples_generator.py
  * (`_process_response_into_experience`).
  */
 export const openrlhfExporter: Exporter = {

@@ -63,8 +63,8 @@ export const skyrlExporter: Exporter = {
 };
 
 /**
- * Returns a reward for each token of the response: those of the turns at their last tokens, or the
- * attempt's at the last token if its turns have none, or if it has several rows.
+ * Returns a reward for each token of the response. If turns have rewards and the attempt has one row, each turn's
+ * reward is at the turn's last token. Otherwise the attempt's reward is at the last token.
  */
 function tokenRewards(
   { tokenIds, promptLength, turns }: ReadyRow,
