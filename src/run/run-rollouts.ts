@@ -20,13 +20,13 @@ export interface RunOptions extends Pick<
   readonly folder: RunFolder;
   /** The source of tasks. Default: the plan. With a source, the plan only gives the size of groups. */
   readonly source?: TaskSource;
-  /** Episodes played at once. At least 1. */
+  /** The maximum number of episodes at the same time. At least 1. */
   readonly concurrency: number;
-  /** Plays fewer episodes at once while the engine is full. Default false. */
+  /** True to play fewer episodes at the same time while the engine is full. Default false. */
   readonly followLoad?: boolean;
   /** See `GroupingOptions`. */
   readonly branchAt?: readonly number[];
-  /** The number of plays after which a failure is final. At least 1. */
+  /** The maximum number of plays of an attempt. The failure of the last one is final. At least 1. */
   readonly attempts: number;
   /** See `StartRunOptions`. */
   readonly maxFailuresInRow: number;

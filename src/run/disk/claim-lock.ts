@@ -82,7 +82,8 @@ async function createWithoutLink(files: Files, file: string, own: LockHolder): P
 }
 
 /**
- * Removes a file without a holder, for which other processes would wait. Does nothing if another file has replaced it.
+ * Removes a lock file that names no process, for which other processes would wait. Does nothing if another file has
+ * replaced it.
  */
 async function removeTorn(
   files: Files,

@@ -17,7 +17,7 @@ import { makeFolder } from "../../files/make-folder.ts";
 export interface FileFacts {
   /** The size in bytes. */
   readonly size: number;
-  /** Equal for two paths of the same file. */
+  /** An id of the file. Two paths of the same file have the same one. */
   readonly identity: string;
   /** The time of the last write, by the file system's clock: milliseconds since the epoch. */
   readonly writtenAtMs: number;

@@ -1,7 +1,7 @@
 import { acquireBytes } from "../../text/lent-bytes.ts";
 import { mostBytesPerUnit } from "../../text/utf8-bytes.ts";
 
-/** Bytes of a block. A line that is longer gets a block of its own size. */
+/** The size of a block in bytes. A longer line gets a block of its own size. */
 const blockSize = 256 * 1024;
 
 /**

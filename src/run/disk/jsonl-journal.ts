@@ -17,7 +17,7 @@ export interface JournalOptions {
   readonly guard?: () => Promise<void>;
 }
 
-/** Lines with a fixed position in the file. They may still be encoded. */
+/** Lines with a fixed position in the file. Their encoding may not have ended. */
 interface Waiting {
   readonly lines: Promise<readonly EncodedLine[]>;
   readonly settle: Resolvers<void>;

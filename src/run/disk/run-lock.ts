@@ -96,8 +96,8 @@ export class RunLock implements AsyncDisposable {
   }
 
   /**
-   * Returns only if this process surely has the lock. Asks the disk each time, because the process may have stood still. If
-   * the disk does not answer, the age of the last heartbeat decides.
+   * Returns only if this process surely has the lock. Reads the lock file each time, because the process may have been
+   * stopped for a while. If the disk does not answer, the age of the last heartbeat decides.
    *
    * @throws UsageError if another process took over, the folder is gone, or the lock was released.
    */
@@ -148,7 +148,7 @@ export class RunLock implements AsyncDisposable {
     return false;
   }
 
-  /** Writes a heartbeat. Called every few seconds. If writing fails, the next `confirm()` throws. */
+  /** Writes a heartbeat. Called at each interval of heartbeats. If writing fails, the next `confirm()` throws. */
   async renew(): Promise<void> {
     this.#renewing ??= this.#writeHeartbeat();
     await this.#renewing;

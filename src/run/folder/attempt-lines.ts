@@ -45,7 +45,7 @@ export class AttemptLines {
     return this.#hasEnded;
   }
 
-  /** True if the attempt has ended only in a start that records nothing (see `EndLine`). */
+  /** True if only a start that records nothing has ended the attempt (see `EndLine`). */
   get isUnrecorded(): boolean {
     return this.#isUnrecorded;
   }

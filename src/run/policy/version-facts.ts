@@ -32,7 +32,7 @@ export function findVersions({ segments }: Pick<Episode, "segments">): VersionFa
   return { names: [...names], turnEnds, ...(unknown !== undefined && { unknown }) };
 }
 
-/** Adjacent ids of one version that are all trained or all masked. */
+/** Consecutive ids of one version that are all trained or all masked. */
 interface VersionRun {
   readonly name: string;
   readonly isTrained: boolean;
