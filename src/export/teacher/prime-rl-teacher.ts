@@ -11,7 +11,7 @@ import type { TeacherExport } from "./teacher-export.ts";
 export const primeRlTeacher: TeacherExport = {
   logprobs: {
     action: "export",
-    why: "`sample.ref_logprobs` and `ref_kl_weights`: a number for each id, 0 where the mask is; `rl_weights` are 0",
+    why: "`sample.ref_logprobs` and `ref_kl_weights`: a number for each id, 0 where the mask is 0; `rl_weights` are 0",
     carrier: "record",
     add(record, [row]) {
       const { tokenIds, lossMask, logprobOf } = row!;
@@ -24,5 +24,5 @@ export const primeRlTeacher: TeacherExport = {
       return { ...record, sample };
     },
   },
-  top: { action: "refuse", why: "prime-rl has no field for them" },
+  top: { action: "refuse", why: "prime-rl has no field for the most probable ids" },
 };

@@ -25,7 +25,7 @@ export const slimeTeacher: TeacherExport = {
     carrier: "record",
     add: (record, [row]) => ({ ...record, teacher_log_probs: responseLogprobs(row!) }),
   },
-  top: { action: "refuse", why: "slime has no field for them" },
+  top: { action: "refuse", why: "slime has no field for the most probable ids" },
 };
 
 /**

@@ -14,7 +14,7 @@ import type { TeacherExport, TeacherSurroundings } from "./teacher-export.ts";
 export const trlTeacher: TeacherExport = {
   logprobs: {
     action: "refuse",
-    why: "TRL's distillation takes the first id of each place as the teacher's most probable one",
+    why: "TRL's distillation takes the first id at each position as the teacher's most probable one",
   },
   top: {
     action: "export",
@@ -22,7 +22,7 @@ export const trlTeacher: TeacherExport = {
     setting: "AsyncDistillationTrainer(rollout_worker=…)",
     carrier: "file",
     rules: {
-      segments: { action: "keep", why: "a sample each" },
+      segments: { action: "keep", why: "each becomes a sample" },
       environmentTail: { action: "keep", why: "`completion_mask` is 0 there" },
     },
     add: async (record, [row], surroundings) => await toSample(record, row!, surroundings),

@@ -19,7 +19,7 @@ const setting = "distillation.distillation_loss.loss_mode";
 export const verlTeacher: TeacherExport = {
   logprobs: {
     action: "export",
-    why: "`extra_fields.teacher_ids` and `teacher_logprobs`: int32 and float32 [T, 1]; row i belongs to id i + 1, the last one is zero",
+    why: "`extra_fields.teacher_ids` and `teacher_logprobs`: int32 and float32 [T, 1]; row i is for id i + 1, and the last row is zero",
     setting: `${setting}=k1`,
     carrier: "file",
     add: async (record, rows, surroundings) =>
@@ -31,7 +31,7 @@ export const verlTeacher: TeacherExport = {
   },
   top: {
     action: "export",
-    why: "`extra_fields.teacher_ids` and `teacher_logprobs`: int32 and float32 [T, K]; row i belongs to id i + 1, the last one is zero",
+    why: "`extra_fields.teacher_ids` and `teacher_logprobs`: int32 and float32 [T, K]; row i is for id i + 1, and the last row is zero",
     setting: `${setting}=forward_kl_topk`,
     carrier: "file",
     add: async (record, rows, surroundings) =>

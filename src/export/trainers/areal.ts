@@ -19,8 +19,8 @@ export const arealExporter: Exporter = {
     ...countedGroupRules,
     truncated: { action: "keep", why: "no field for it" },
     segments: { action: "keep", why: "`rollout`; needs the workflow for groups" },
-    mixedVersions: { action: "keep", why: "`versions`, token by token" },
-    unnamedVersions: { action: "refuse", why: "`versions` are whole numbers" },
+    mixedVersions: { action: "keep", why: "`versions` has one entry for each token" },
+    unnamedVersions: { action: "refuse", why: "AReaL's `versions` are whole numbers" },
     environmentTail: {
       action: "cut",
       why: "AReaL loses the reward of a row if its last token is not trained",

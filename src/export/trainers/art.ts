@@ -20,9 +20,9 @@ export const artExporter: Exporter = {
   columns: artColumns,
   rules: {
     ...namedGroupRules,
-    truncated: { action: "keep", why: "metadata.outcome" },
-    segments: { action: "keep", why: "a trajectory an attempt: `additional_histories`" },
-    components: { action: "keep", why: "`rewards/NAME` in `metrics`, which it logs" },
+    truncated: { action: "keep", why: "`metadata.outcome`" },
+    segments: { action: "keep", why: "`additional_histories` of the attempt's trajectory" },
+    components: { action: "keep", why: "`rewards/NAME` in `metrics`, which ART logs" },
     mixedVersions: {
       action: "keep",
       why: "`initial_policy_version` and `final_policy_version`, if they are whole numbers",

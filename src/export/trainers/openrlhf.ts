@@ -17,7 +17,7 @@ export const openrlhfExporter: Exporter = {
   rules: {
     ...countedGroupRules,
     truncated: { action: "keep", why: "`truncated` is true" },
-    components: { action: "keep", why: "`extra_logs`, which it logs" },
+    components: { action: "keep", why: "`extra_logs`, which OpenRLHF logs" },
     segments: { action: "one-row", why: "execute() returns one row: the longest is exported" },
   },
   chooseRow: longestRow,

@@ -38,11 +38,11 @@ export const skyrlExporter: Exporter = {
   },
   rules: {
     ...namedGroupRules,
-    truncated: { action: "keep", why: "stop_reasons is `length`" },
+    truncated: { action: "keep", why: "`stop_reasons` is `length`" },
     segments: { action: "keep", why: "`is_last_step`; needs generator.step_wise_trajectories" },
     turnRewards: {
       action: "drop",
-      why: "one reward an attempt, unless rewards of turns are requested and it has one row",
+      why: "SkyRL takes one reward for an attempt, unless rewards of turns are requested and the attempt has one row",
     },
     environmentTail: { action: "cut", why: "SkyRL puts the reward on the last response token" },
   },
