@@ -7,7 +7,7 @@ export interface ScriptedTurn {
   readonly outputIds: readonly number[];
   /** One logprob for each id. Default: -(i + 1) / 16 for the i-th, 0-based. */
   readonly logprobs?: readonly number[];
-  /** The text that the last id completes: a stop string, or another cause that the engine names. */
+  /** The stop string that the last id completes, or another cause of the end that the engine names. */
   readonly matched?: string;
   /** Checks the request. Returns the reason if the script did not expect it. */
   readonly check?: (request: PolicyRequest) => string | undefined;
