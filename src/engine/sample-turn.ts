@@ -166,7 +166,7 @@ function streamedPart(stream: PieceStream | undefined): SampledPiece | undefined
   return { ids, logprobs, versions: [{ tokenCount: ids.length, policyVersion }] };
 }
 
-/** True if the reply was invalid, as opposed to missing. */
+/** True if a reply came and was invalid. False if no reply came. */
 function isUnsound({ code }: AttemptFailure): boolean {
   return code === "engine/bad-reply" || code === "engine/nan";
 }

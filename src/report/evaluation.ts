@@ -14,7 +14,7 @@ export interface TrialEvaluation {
   readonly rolloutId: string;
   /** Absent if the attempt is unscored. */
   readonly reward?: number;
-  /** Absent if the attempt is unscored, or if it is a success exactly with the reward 1. */
+  /** The environment's verdict. Absent if the attempt is unscored, or if a success is exactly the reward 1. */
   readonly success?: boolean;
   readonly outcome: Outcome;
   readonly stopReason: StopReason;
@@ -38,7 +38,7 @@ export interface Miss {
   readonly rolloutId: string;
   readonly reward: number;
   readonly stopReason: StopReason;
-  /** Absent if the environment does not report it. */
+  /** The difference from the wanted result. Absent if the environment reports none. */
   readonly difference?: Difference;
 }
 
@@ -131,7 +131,7 @@ export interface Evaluation {
   /** The training rows. Absent if no attempt has several. */
   readonly rows?: RowsEvaluation;
   readonly time: {
-    /** Absent if no episode has finished. */
+    /** The durations of the episodes. Absent if no episode has finished. */
     readonly episodeMs?: Durations;
     /** The time for which turns waited for the engine, summed over turns, in milliseconds. */
     readonly engineMs: number;

@@ -8,7 +8,7 @@ import { withResolvers } from "../async/with-resolvers.ts";
 import type { MalformedToken } from "./malformed-turn.ts";
 import { IMPOSSIBLE_LOGPROBS, foreignIds } from "./malformed-turn.ts";
 
-/** One turn that the engine under test must sample. `logprobs[i]` belongs to `outputIds[i]`. */
+/** One turn that the engine under test must sample. `logprobs[i]` is that of `outputIds[i]`. */
 export interface ConformanceTurn {
   readonly outputIds: readonly number[];
   readonly logprobs: readonly number[];

@@ -37,8 +37,8 @@ export interface TokenizerFile {
     /** The position of the merges in the document. Absent for a model without merges. */
     readonly merges?: Extent;
     /**
-     * Absent if there are no token texts, if the merges come before them, or if a merge is not of
-     * vocabulary entries.
+     * The merges as a table of ids. Absent if there are no token texts, if the merges come before
+     * the vocabulary, or if a merge is not of vocabulary entries.
      */
     readonly mergeTable?: MergeTable;
   };

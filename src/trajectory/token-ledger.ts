@@ -21,7 +21,7 @@ export interface DroppedStop {
 export interface SampledSpan extends Span {
   readonly kind: "sampled";
   readonly turnIndex: number;
-  /** `logprobs[i]` belongs to the segment's id at `start + i`. */
+  /** `logprobs[i]` is that of the segment's id at `start + i`. */
   readonly logprobs: readonly number[];
   /** Stretches with one policy version each. Their token counts add up to the span's length. */
   readonly pieces: readonly GenerationPiece[];

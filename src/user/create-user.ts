@@ -34,7 +34,7 @@ export interface ModelChoices {
   readonly temperature?: number;
   readonly maxTokens?: number;
   readonly seeded?: boolean;
-  /** Absent: lines are not checked. */
+  /** How a gate checks each line of the user. If absent, lines are not checked. */
   readonly qualityGate?: QualityGateOptions;
 }
 

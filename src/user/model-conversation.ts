@@ -26,9 +26,9 @@ export interface ModelUserOptions {
    * The agent's first message in the simulator's memory. Default `Hi! How can I help you today?`.
    */
   readonly greeting?: string;
-  /** Absent: the server's default, as in τ-bench. */
+  /** The sampling temperature. If absent, the server's default, as in τ-bench. */
   readonly temperature?: number;
-  /** Maximum length of a line in tokens. Absent: the server's default, as in τ-bench. */
+  /** Maximum length of a line in tokens. If absent, the server's default, as in τ-bench. */
   readonly maxTokens?: number;
   /**
    * True if calls carry a seed that is derived from the episode's. Not every server accepts one.

@@ -33,7 +33,7 @@ export interface UserSpending {
 
 /** The spending of a user and the result of a quality gate. JSON-able. */
 export interface UserUsage extends UserSpending {
-  /** Absent if no quality gate checks the lines. */
+  /** The counts of the quality gate. Absent if no gate checks the lines. */
   readonly quality?: UserQuality;
 }
 

@@ -18,12 +18,12 @@ export interface ChatEngine extends Engine {
   readonly complete: NonNullable<Engine["complete"]>;
 }
 
-/** Maximum number of connections. The number of episodes at once limits the calls. */
+/** Maximum number of connections. The number of concurrent episodes limits the calls. */
 const maxConnections = 1024;
 
 /**
- * Creates an engine for a server that offers only Chat Completions, without a request. It gives no ids, so its episodes
- * have messages and a reward, and no training rows.
+ * Creates an engine for a server that offers only Chat Completions, without a request. The engine returns no ids, so
+ * its episodes have messages and a reward, and no training rows.
  *
  * @throws UsageError for an invalid URL, a missing key, or further members that the engine writes itself.
  */

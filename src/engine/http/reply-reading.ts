@@ -128,7 +128,7 @@ export function show(value: unknown): string {
   return shorten(toJson(value), SHOWN_LENGTH);
 }
 
-/** An engine in this process may return values that JSON cannot express. */
+/** Returns a value as JSON. An engine in this process may return values that JSON cannot express. */
 function toJson(value: unknown): string {
   try {
     const text: string | undefined = JSON.stringify(value);
@@ -141,7 +141,7 @@ function toJson(value: unknown): string {
 /**
  * Reads an optional count; `place` goes before its name in messages.
  *
- * @throws ReplyProblem if it is not an integer of at least 0.
+ * @throws ReplyProblem if the value is not an integer of at least 0.
  */
 export function readCount(parent: JsonObject, name: string, place = ""): number | undefined {
   const value = parent[name];

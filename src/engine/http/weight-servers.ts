@@ -6,7 +6,10 @@ import { findWeightsProblem } from "./weights-folder.ts";
 
 /** Servers that load new weights. */
 export interface WeightServers {
-  /** Addresses of the inference servers themselves: a router in front of them does not forward calls about weights. */
+  /**
+   * Addresses of the inference servers. The address of a router does not work, because a router does not forward calls
+   * about weights.
+   */
   readonly urls: readonly string[];
   readonly apiKey?: string;
   /** Time for one server to load the weights, in milliseconds. Default half an hour. */

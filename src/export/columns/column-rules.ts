@@ -36,13 +36,19 @@ export interface ColumnExport {
 
 /** Rules for a trainer without any field for side columns. */
 export const noColumnRules: ColumnRules = {
-  routedExperts: { action: "leave-out", why: "no field for it: the trainer chooses the experts again" },
+  routedExperts: {
+    action: "leave-out",
+    why: "no field for it: the trainer chooses the experts again",
+  },
   keptTokens: {
     action: "refuse",
     why: "no field for the sets, and the run's logprobs are those over the sets",
   },
   topLogprobs: { action: "leave-out", why: "no field for it" },
-  indexerTopK: { action: "leave-out", why: "no field for it: the trainer selects the positions again" },
+  indexerTopK: {
+    action: "leave-out",
+    why: "no field for it: the trainer selects the positions again",
+  },
 };
 
 /** The export to a trainer without any field for side columns. */

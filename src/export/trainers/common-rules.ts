@@ -23,8 +23,14 @@ export const namedGroupRules: ExportRules = {
 /** Rules for trainers that form groups by counting rows. Only complete groups are exported. */
 export const countedGroupRules: ExportRules = {
   ...namedGroupRules,
-  failed: { action: "leave-out-group", why: "it has no reward, and the trainer forms groups by counting rows" },
-  unscored: { action: "leave-out-group", why: "it has no reward, and the trainer forms groups by counting rows" },
+  failed: {
+    action: "leave-out-group",
+    why: "it has no reward, and the trainer forms groups by counting rows",
+  },
+  unscored: {
+    action: "leave-out-group",
+    why: "it has no reward, and the trainer forms groups by counting rows",
+  },
   aborted: { action: "leave-out-group", why: "the trainer forms groups by counting rows" },
   empty: { action: "leave-out-group", why: "the trainer forms groups by counting rows" },
   segments: { action: "keep", why: "each becomes a row, with one id for the attempt" },

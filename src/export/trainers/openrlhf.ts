@@ -7,8 +7,9 @@ import type { Exporter } from "../exporter.ts";
 
 /**
  * Exports the results of `AgentExecutor.execute()`, one attempt a line. Logprobs cover the complete row, because
- * OpenRLHF itself drops the first one. **Source:** openrlhf 0.11.2, openrlhf/trainer/ppo_utils/samples_generator.py
- * (`_process_response_into_experience`).
+ * OpenRLHF itself drops the first one.
+ *
+ * **Source:** openrlhf 0.11.2, openrlhf/trainer/ppo_utils/samples_generator.py (`_process_response_into_experience`).
  */
 export const openrlhfExporter: Exporter = {
   trainer: "OpenRLHF, AgentExecutor",

@@ -21,7 +21,10 @@ export const primeRlExporter: Exporter = {
     ...namedGroupRules,
     truncated: { action: "keep", why: "`is_truncated`, beside the sample" },
     segments: { action: "keep", why: "each becomes a row, with the attempt's advantage" },
-    turnRewards: { action: "drop", why: "an attempt has one advantage, unless a discount is given" },
+    turnRewards: {
+      action: "drop",
+      why: "an attempt has one advantage, unless a discount is given",
+    },
   },
   toRecords(attempt, surroundings) {
     const temperature = temperatureOf(attempt, surroundings);

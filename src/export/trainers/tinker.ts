@@ -19,7 +19,10 @@ export const tinkerExporter: Exporter = {
     ...namedGroupRules,
     truncated: { action: "keep", why: "no field for it" },
     segments: { action: "keep", why: "each becomes a datum, with the attempt's advantage" },
-    turnRewards: { action: "drop", why: "an attempt has one advantage, unless a discount is given" },
+    turnRewards: {
+      action: "drop",
+      why: "an attempt has one advantage, unless a discount is given",
+    },
   },
   toRecords: (attempt) =>
     attempt.rows.map((row) => {

@@ -14,7 +14,7 @@ const runEntrySchema = z.strictObject({
   /** The machine and the process id of the hand-out. */
   host: name,
   pid: count,
-  /** The run's terms; see `RunTerms`. */
+  /** Facts that a worker must share with the run. */
   terms: z.record(name, name),
   termsHash: name,
   sampling: z.record(name, z.number()),

@@ -28,7 +28,7 @@ const workerEntrySchema = z.strictObject({
   startedAtMs: z.number(),
   /** The time of this entry, in milliseconds since the epoch. */
   atMs: z.number(),
-  /** The runs that the worker refuses, each with the terms that differ. */
+  /** The runs that the worker refuses, each with the facts (`RunTerms`) that differ. */
   refuses: z.record(name, z.string().max(10_000)),
 });
 

@@ -21,7 +21,7 @@ import { WorkerTally } from "./worker-tally.ts";
 export interface QueueWorkerOptions {
   readonly store: QueueStore;
   readonly setup: Omit<EpisodeSetup, "onTurn" | "onTrouble">;
-  /** The terms that a run must share with this worker. */
+  /** The facts that a run must share with this worker. */
   readonly terms: RunTerms;
   readonly place?: SharedPlace;
   /**
@@ -70,7 +70,7 @@ const beatsPerLease = 3;
 const cutOffShare = 0.7;
 
 /**
- * Plays attempts of every run with the same terms (`RunTerms`) as the worker's, a limited number at
+ * Plays attempts of every run with the same facts (`RunTerms`) as the worker, a limited number at
  * once. Divides its capacity equally between runs.
  */
 export class QueueWorker implements AsyncDisposable {

@@ -21,7 +21,7 @@ interface RemoteTokenizerOptions extends TokenizerSessionOptions {
 interface PendingRequest {
   /** The instance that must be loaded. */
   readonly instance: Instance;
-  /** Absent if the instance only needs to be loaded. */
+  /** The work for the instance. Absent if the instance only needs to be loaded. */
   readonly request?: TokenizerRequest;
   /** True if the tokenizer ended during this request and others. It then runs alone. */
   readonly isSuspect: boolean;

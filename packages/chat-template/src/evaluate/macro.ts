@@ -17,7 +17,7 @@ interface MacroCode {
   readonly name: string | undefined;
   readonly parameters: readonly { readonly name: string; readonly slot: number }[];
   readonly specials: ReadonlyMap<SpecialName, number>;
-  /** Computes the default value of a parameter, by its index. */
+  /** The default values of the parameters that have one. */
   readonly fallbacks: readonly Evaluate[];
   readonly enter: (parent: Frame) => Frame;
   readonly body: Execute;

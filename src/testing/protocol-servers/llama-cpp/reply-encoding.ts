@@ -18,7 +18,7 @@ export interface ReplyContext {
 
 type Sequence = LiveSequence<LlamaCppSequenceRequest>;
 
-/** Sampled tokens in a reply. `ids[i]` belongs to `logprobs[i]`. */
+/** Sampled tokens in a reply. `ids[i]` is that of `logprobs[i]`. */
 interface SampledTokens {
   readonly ids: readonly number[];
   readonly logprobs: readonly (number | undefined)[];

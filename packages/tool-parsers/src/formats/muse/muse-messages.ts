@@ -2,7 +2,7 @@ import { muse as markers } from "./muse-channels.ts";
 
 /** A message of a turn. */
 export interface MuseMessage {
-  /** Absent if the header names no recipient. */
+  /** The recipient in the message's header, or `undefined` if the header names none. */
   readonly recipient: string | undefined;
   readonly body: string;
 }

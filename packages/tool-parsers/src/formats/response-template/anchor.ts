@@ -6,7 +6,7 @@ import { searchLiterals, searchPattern, type TemplateSearch } from "./template-s
 /** The start or the end of a region: one of several literals, or a pattern. */
 export interface Anchor {
   readonly search: TemplateSearch;
-  /** Absent for a pattern. */
+  /** The literals. Absent for a pattern. */
   readonly literals?: readonly string[];
   /** True if more text could lengthen a match at the end of the text. */
   readonly canGrow: boolean;
