@@ -17,7 +17,7 @@ interface MacroCode {
   readonly name: string | undefined;
   readonly parameters: readonly { readonly name: string; readonly slot: number }[];
   readonly specials: ReadonlyMap<SpecialName, number>;
-  /** The default values of the parameters that have one. */
+  /** The default value of each parameter. For a parameter without one, it is undefined. */
   readonly fallbacks: readonly Evaluate[];
   readonly enter: (parent: Frame) => Frame;
   readonly body: Execute;

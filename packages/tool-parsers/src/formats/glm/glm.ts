@@ -31,14 +31,14 @@ const close = "</tool_call>";
 interface CallParts {
   readonly name: string;
   readonly body: string;
-  /** True for GLM 4.7. Its arguments are read by other rules since 0.5.23. */
+  /** True for GLM 4.7, whose arguments are read by other rules since 0.5.23. */
   readonly isGlm47: boolean;
 }
 
 /** Splits the inside of a call; `undefined` if it has no name. */
 type SplitCall = (inner: string) => CallParts | undefined;
 
-/** GLM 4.5: the name ends with its line. A backslash followed by `n` is a line break as well. */
+/** GLM 4.5: the name ends with its line. A backslash followed by `n` counts as a line break too. */
 function splitAtLineBreak(inner: string): CallParts | undefined {
   const match = /\\n|\n/.exec(inner);
   if (match === null) return undefined;

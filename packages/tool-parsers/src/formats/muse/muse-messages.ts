@@ -8,11 +8,10 @@ export interface MuseMessage {
 }
 
 /**
- * Finds the messages of a turn. Each reaches from its header to its end, or to the start of the
- * next header.
+ * Finds the messages of a turn. A message extends from its header to its end marker, or to the start of the next
+ * header.
  *
- * **Source:** vllm-project/vllm 0.33, `_iter_messages()` of
- * `vllm/tool_parsers/muse_tool_parser.py`.
+ * **Source:** vllm-project/vllm 0.33, `_iter_messages()` of `vllm/tool_parsers/muse_tool_parser.py`.
  */
 export function* iterateMuseMessages(text: string): Iterable<MuseMessage> {
   const ends = /<\|eo[mt]\|>/g;

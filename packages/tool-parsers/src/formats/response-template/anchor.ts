@@ -62,7 +62,7 @@ function fromLiterals(literals: readonly string[]): Anchor {
 export interface AnchorMatch {
   readonly start: number;
   readonly end: number;
-  /** The texts of the named groups that took part. */
+  /** The texts of the named groups that took part in the match. */
   readonly captures: ReadonlyMap<string, string>;
 }
 

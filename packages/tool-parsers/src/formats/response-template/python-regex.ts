@@ -88,7 +88,7 @@ function canBeEmpty(node: PatternNode): boolean {
 /**
  * Refuses repetitions and look-around that JavaScript matches differently.
  *
- * @throws PatternError for repetitions and look-around that the package and JavaScript match apart.
+ * @throws PatternError for such a part.
  */
 function checkRepetitions(node: PatternNode): void {
   const hasGroup = partsOf(node).some((part) => namesIn(part).length > 0);
