@@ -21,11 +21,11 @@ export const nemoRlExporter: Exporter = {
     truncated: { action: "keep", why: "no field for it" },
     segments: {
       action: "one-row",
-      why: "each prompt must extend the previous one: the longest row with the task's prompt is exported",
+      why: "each prompt must extend the one before: the longest row with the task's prompt is exported",
     },
     differentPrompts: {
       action: "leave-out-group",
-      why: "NeMo-RL groups results by the ids of their first prompts, so each attempt would be its own group",
+      why: "NeMo-RL groups results by the ids of their first prompts: each would be its own group",
     },
     components: {
       action: "keep",

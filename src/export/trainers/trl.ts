@@ -23,7 +23,7 @@ export const trlExporter: Exporter = {
     empty: { action: "leave-out-group", why: "TRL fails on an empty completion" },
     segments: {
       action: "leave-out-group",
-      why: "a rollout_func returns one row for a prompt; the live shim hands over all rows",
+      why: "a rollout_func returns one row a prompt; the live shim hands over all rows",
     },
     components: { action: "keep", why: "`env_reward_NAME`, which TRL passes to reward functions" },
     environmentTail: { action: "cut", why: "TRL would mark the row as truncated" },
