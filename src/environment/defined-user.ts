@@ -11,7 +11,7 @@ export type DefinedUser<Item> =
   | readonly UserLine[]
   | ((task: Item) => readonly UserLine[]);
 
-/** The user leaves without a word. */
+/** The last line of a user that leaves without a word. */
 const silence = { text: "", leaves: true } as const;
 
 /**

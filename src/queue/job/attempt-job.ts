@@ -59,7 +59,7 @@ export const attemptJobSchema = z.strictObject({
    * it.
    */
   deadlineAtMs: z.number().optional(),
-  /** The lines of the recording from which it resumes. */
+  /** The recorded lines from which this play resumes. */
   past: payloadSchema.optional(),
   /**
    * The point in the run's recording after which the lines of this play are appended. Absent at the

@@ -32,9 +32,7 @@ const runEntrySchema = z.strictObject({
   startedAtMs: z.number(),
   /** The time of this entry, in milliseconds since the epoch. */
   atMs: z.number(),
-  /**
-   * The number of jobs without an answer, and of attempts with a stored result since this start.
-   */
+  /** The number of jobs without an answer, and the number of attempts with a stored result since this start. */
   waiting: count,
   landed: count,
 });
