@@ -119,8 +119,8 @@ export interface Thresholds {
   /** Mean absolute difference of tokens of other versions, in nats. */
   readonly staleDifference: number;
   /**
-   * The difference that rounding to 16 bits at the end explains, as a part of the mean absolute logprob. A difference
-   * up to this value is `numerics`.
+   * The difference that rounding to 16 bits at the end explains, as a part of the mean absolute logprob. Smaller
+   * differences are not attributed to a cause.
    */
   readonly roundedShare: number;
   /**

@@ -64,7 +64,7 @@ export function bindTemplate(
   };
 }
 
-/** The template for one conversation. */
+/** Returns the template for one conversation. */
 export function bindFor(
   { variables, now }: { readonly variables: PyDict | undefined; readonly now: Date | undefined },
   template: BoundTemplate,
@@ -74,7 +74,7 @@ export function bindFor(
 }
 
 /**
- * Renders a conversation; `undefined` if the template refuses it.
+ * Renders a conversation. Returns `undefined` if the template refuses it.
  *
  * @throws TemplateError if the rendering exceeds its limits, as it would for any conversation.
  */

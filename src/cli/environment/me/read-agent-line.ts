@@ -93,7 +93,7 @@ function readObject({ name }: ToolDefinition, text: string): PyDict | string {
   return `the arguments of ${name} are not a JSON object: ${text}`;
 }
 
-/** A pair `name=value`. A value with spaces stands in quotes, or is a list or an object. */
+/** A pair `name=value`. A value with spaces is written in quotes, or is a list or an object. */
 const pair =
   /([\w.-]+)=("(?:[^"\\]|\\.)*"|'[^']*'|\[[^\]]*\]|\{[^}]*\}|[^\s,"'[{][^\s,]*|)(?:\s*,\s*|\s+|$)/y;
 
