@@ -49,9 +49,9 @@ export interface OpenEnvOptions extends OpenEnvPlace {
    * that is not checked here. Default: a process warning.
    */
   readonly onTrouble?: (trouble: string) => void;
-  /** The longest time for a reset or a step, in milliseconds. Default 60 seconds. */
+  /** The longest time for a reset or a step, in milliseconds. Default 60 000. */
   readonly timeoutMs?: number;
-  /** The longest time for reaching the server, in milliseconds. Default 10 seconds. */
+  /** The longest time for reaching the server, in milliseconds. Default 10 000. */
   readonly connectTimeoutMs?: number;
 }
 
