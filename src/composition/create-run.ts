@@ -43,7 +43,7 @@ export type PlayOptions = Pick<
 > & {
   /** The plan, with group sizes and seeds. Default: the configured one. */
   readonly plan?: RunPlan;
-  /** The number of episodes at once. Default: the configured one. */
+  /** The number of concurrent episodes. Default: the configured one. */
   readonly concurrency?: number;
 };
 

@@ -241,12 +241,11 @@ export interface GenerateOptions {
    */
   readonly onAbandoned?: (() => void) | undefined;
   /**
-   * Called with sampled ids as they arrive, in order, each id once. Together they are the
-   * generation's ids.
+   * Called with sampled ids as they arrive, in order, each id once. Together they are the generation's ids.
    *
-   * Streamed ids are never withdrawn. If a request breaks later, the turn continues from these ids;
-   * if it cannot continue, the call fails. The callback runs between the server's messages and must
-   * return at once: the engine queues nothing for it. An error that it throws fails the call.
+   * Streamed ids are never withdrawn. If a request breaks later, the turn continues from these ids; if it cannot
+   * continue, the call fails. The callback runs between the server's messages and must return immediately: the engine
+   * queues nothing for it. An error that it throws fails the call.
    */
   readonly onTokens?: ((tokens: StreamedTokens) => void) | undefined;
   /**

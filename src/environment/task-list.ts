@@ -31,7 +31,7 @@ interface NamedTasks<Item> {
 }
 
 /**
- * Assigns ids to tasks. Tasks of arrays are validated at once, drawn tasks when they are drawn.
+ * Assigns ids to tasks. Tasks of arrays are validated immediately, drawn tasks when they are drawn.
  *
  * @throws UsageError naming the task and its problem.
  */

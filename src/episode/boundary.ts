@@ -161,9 +161,9 @@ export function nameThrown(
 }
 
 /**
- * Calls foreign code that normally returns at once, without a time limit. If it returns a promise or thenable instead,
- * `crossBoundary()` waits for that. Errors are attributed as in `crossBoundary()`, and thrown at once if the code
- * throws at once.
+ * Calls foreign code that normally returns immediately, without a time limit. If it returns a promise or thenable
+ * instead, `crossBoundary()` waits for that. Errors are attributed as in `crossBoundary()`, and thrown immediately if
+ * the code throws immediately.
  *
  * @param boundary - Called only when needed: each turn makes several such calls, and few of them wait or fail.
  */

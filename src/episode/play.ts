@@ -93,7 +93,7 @@ export function answerTerms({ setup }: Play, limitMs: number): AnswerTerms {
 }
 
 /**
- * Calls one of the agent's methods. Returns at once if the method does.
+ * Calls one of the agent's methods. Returns immediately if the method does.
  *
  * @throws RolloutError `agent/exception` or `agent/timeout`.
  */

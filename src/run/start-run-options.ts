@@ -38,9 +38,9 @@ export interface GroupingOptions {
   readonly branchAt?: readonly number[];
 }
 
-/** Limits on the number of episodes that are played at once. */
+/** Limits on the number of episodes that are played at the same time. */
 export interface AdmissionOptions {
-  /** The maximum number of episodes at the same time. At least 1. */
+  /** The maximum number of concurrent episodes. At least 1. */
   readonly concurrency: number;
   /** Admits each attempt, oldest groups first. Default: every attempt is admitted immediately. */
   readonly gate?: AdmissionGate;
@@ -52,7 +52,7 @@ export interface AdmissionOptions {
 export interface AdmissionGate {
   /**
    * Waits for a place; lower priorities first. The signal aborts when the run stops or is interrupted. The run does not
-   * wait any longer then, and gives a place that comes later back at once.
+   * wait any longer then, and gives a place that comes later back immediately.
    *
    * @returns a function that gives the place back.
    */

@@ -27,8 +27,8 @@ import { checkRunOptions, type StartRunOptions } from "./start-run-options.ts";
 import { groupingCounts } from "./schedule/attempt-counts.ts";
 
 /**
- * Starts a run: plays groups of attempts at the tasks of a source, a bounded number at once, and delivers each group
- * when it ends. If the run has a folder, an episode is synced before it is reported, and the next start resumes a
+ * Starts a run: plays groups of attempts at the tasks of a source, a bounded number at the same time, and delivers each
+ * group when it ends. If the run has a folder, an episode is synced before it is reported, and the next start resumes a
  * stopped run in the middle of its episodes. Ending the iteration early stops the run.
  *
  * The iteration ends after the last group, and also when the run was stopped, for example by too many failures in a row

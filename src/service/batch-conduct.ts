@@ -18,7 +18,7 @@ export interface ConductParts {
   readonly options: RolloutServiceOptions;
   readonly policy: PolicyControl;
   readonly remote: RemotePlayers | undefined;
-  /** The gate that all batches share. It limits the attempts that play at once. */
+  /** The gate that all batches share. It limits the attempts that play at the same time. */
   readonly places: AdmissionGate;
   readonly groups: GroupStore;
   readonly columns: ServiceColumns;

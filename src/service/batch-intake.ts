@@ -69,7 +69,7 @@ export class BatchIntake {
     }
   }
 
-  /** Starts batches that may play now, up to the limit of batches at once. */
+  /** Starts batches that may play now, up to the limit of concurrent batches. */
   advance(): void {
     this.#schedule.advance();
   }

@@ -103,7 +103,7 @@ export function planBatch(environment: Environment, request: BatchRequest): RunP
 }
 
 /**
- * Makes each task of a plan once, so that a batch with an invalid task is refused at once. Pauses between tasks for
+ * Makes each task of a plan once, so that a batch with an invalid task is refused immediately. Pauses between tasks for
  * other work.
  * @throws ServiceError `bad-request` for a task that cannot be made, or that has the id of another task.
  */

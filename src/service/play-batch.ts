@@ -19,7 +19,7 @@ interface BatchPlay {
   /** The part of `run.json` that all batches share. */
   readonly manifest: RunManifest;
   readonly folder: Omit<RunFolderOptions, "retryFailed">;
-  /** The gate that all batches share. It limits the attempts that play at once. */
+  /** The gate that all batches share. It limits the attempts that play at the same time. */
   readonly places: AdmissionGate;
   readonly concurrency: number;
   /** The maximum number of plays of an attempt. The failure of the last one is final. */

@@ -13,7 +13,7 @@ export interface RemoteSampling {
   announce(version: number): void;
 }
 
-/** Pauses sampling for all batches at once, and tracks the policy's version. */
+/** Pauses sampling for all batches at the same time, and tracks the policy's version. */
 export class PolicyControl {
   readonly #own: PolicyGate;
   /** The engines that batches may name, by address. */

@@ -20,7 +20,7 @@ export interface RolloutServiceOptions {
   readonly setup: StartRunOptions["setup"];
   /** The part of `run.json` that all batches share. */
   readonly manifest: RunManifest;
-  /** Maximum number of attempts at once, over all batches. */
+  /** Maximum number of concurrent attempts, over all batches. */
   readonly concurrency: number;
   /** The maximum number of plays of an attempt. The failure of the last one is final. */
   readonly attempts: number;

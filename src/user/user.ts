@@ -27,7 +27,7 @@ export interface UserSpending {
   readonly callCount: number;
   readonly inputTokenCount: number;
   readonly outputTokenCount: number;
-  /** In US dollars. Absent if no price is known. */
+  /** The cost in US dollars. Absent if no price is known. */
   readonly costUsd?: number;
 }
 

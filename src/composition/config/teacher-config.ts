@@ -101,7 +101,7 @@ export interface TeacherConfig {
   readonly name?: string;
   /** The number of most probable ids to list for each token. */
   readonly topCount: number;
-  /** Number of rows that are scored at once. */
+  /** Number of rows that are scored at the same time. */
   readonly concurrency: number;
 }
 

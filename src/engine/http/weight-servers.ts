@@ -61,13 +61,11 @@ export async function findProblemForServers(
 }
 
 /**
- * Loads weights on all servers at once. If one fails, all servers load their previous weights,
- * including those that refused, because a refused load may have changed something. No server
- * samples during this.
+ * Loads weights on all servers at the same time. If one fails, all servers load their previous weights, including those
+ * that refused, because a refused load may have changed something. No server samples during this.
  *
- * @throws RolloutError naming the server and its message; `engine/mixed-weights` if a server could
- *   not restore its previous weights. Nothing may be sampled then until all servers have loaded the
- *   same weights.
+ * @throws RolloutError naming the server and its message; `engine/mixed-weights` if a server could not restore its
+ *   previous weights. Nothing may be sampled then until all servers have loaded the same weights.
  */
 export async function loadOnAll(servers: readonly WeightServer[], weights: Weights): Promise<void> {
   const before = new Map<WeightServer, Weights>();

@@ -63,13 +63,13 @@ export class AnswerOrder {
     this.#wake?.();
   }
 
-  /** Hands over all waiting results at once. */
+  /** Hands over all waiting results immediately. */
   flush(): void {
     for (const waiting of this.#waiting.splice(0)) handOver(waiting);
     this.recheck();
   }
 
-  /** Hands over all waiting results at once, and all later results when they arrive. */
+  /** Hands over all waiting results immediately, and all later results when they arrive. */
   disable(): void {
     this.#isDisabled = true;
     this.flush();

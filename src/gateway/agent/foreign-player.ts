@@ -153,10 +153,7 @@ class Player {
     for (const server of servers) await closeServer(server);
   }
 
-  /**
-   * Returns a gateway for the setup. A service and a worker may play several runs in turn or at
-   * once.
-   */
+  /** Returns a gateway for the setup. A service and a worker may play several runs in turn or at the same time. */
   #acquireServer(setup: EpisodeSetup): AttemptServer {
     let server = this.#servers.find((one) => haveEqualSettings(one.setup, setup));
     if (server === undefined) {

@@ -458,8 +458,8 @@ export class QueueWorker implements AsyncDisposable {
   }
 
   /**
-   * Sends a heartbeat at once, because the store has no entry of this worker. If the store refuses
-   * it, the next heartbeat detects the loss again.
+   * Sends a heartbeat immediately, because the store has no entry of this worker. If the store refuses it, the next
+   * heartbeat detects the loss again.
    */
   #comeBack(): void {
     if (this.#hasLeft) return;

@@ -20,11 +20,11 @@ const mostHeartbeats = 3;
  * The lock of a run's folder: the file `run.lock`, which names its holder.
  *
  * The system knows if a holder on this machine (same boot, same pid namespace) still runs. A dead process loses the
- * lock at once. Any other holder, on another machine, in another container or from before a reboot, writes a heartbeat
- * to the file every ten seconds. A process that wants the folder waits for the next heartbeat, and is refused then, or
- * takes over after two minutes without one. Both times are the file server's, so the machines' clocks need not agree.
- * Without a boot id (macOS, Windows) this holds for every holder: its host name and its pid may belong to another
- * machine or process.
+ * lock immediately. Any other holder, on another machine, in another container or from before a reboot, writes a
+ * heartbeat to the file every ten seconds. A process that wants the folder waits for the next heartbeat, and is refused
+ * then, or takes over after two minutes without one. Both times are the file server's, so the machines' clocks need not
+ * agree. Without a boot id (macOS, Windows) this holds for every holder: its host name and its pid may belong to
+ * another machine or process.
  *
  * On a network file system, hard links or exclusive creation must be atomic (true for NFS 3 and later, Lustre, CephFS,
  * SMB), and file times must be correct within the lease (NFS caches them for up to a minute). The lock's file is

@@ -142,8 +142,8 @@ export class RecordingJournal {
   }
 
   /**
-   * Resolves when everything recorded so far is synced: at once or, with many running attempts, together with others
-   * that land within a moment.
+   * Resolves when everything recorded so far is synced: immediately or, with many running attempts, together with
+   * others that land within a moment.
    *
    * @param underWay - The number of running attempts, with this one.
    * @throws the error of the disk, if a write of the recording has failed.

@@ -2,7 +2,7 @@ import type { EpisodeSetup } from "../../episode/episode-setup.ts";
 import { systemClock } from "../../async/clock.ts";
 import { createAdmissionGate, type EngineGate } from "./admission.ts";
 
-/** Limits on the number of episodes that are played at once. */
+/** Limits on the number of episodes that are played at the same time. */
 interface LoadGateOptions {
   /** The maximum. At least 1. */
   readonly concurrency: number;

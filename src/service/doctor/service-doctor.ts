@@ -15,7 +15,7 @@ export const defaultDoctorTokens = 262_144;
 /** The default number of bytes of acknowledged side columns that are kept for the comparison of routes. */
 export const defaultDoctorBytes = 2 * 2 ** 30;
 
-/** Maximum number of posts that are received or compared at once. */
+/** Maximum number of posts that are received or compared at the same time. */
 const mostPosts = 4;
 
 /** Maximum number of diagnoses that wait. */
