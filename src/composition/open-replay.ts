@@ -34,7 +34,7 @@ export interface Bundle {
   readonly startedAtMs: number;
   /** Lines of `recording.jsonl`. */
   readonly recording: readonly string[];
-  /** Absent if the episode did not finish. */
+  /** The recorded episode. Absent if the episode did not finish. */
   readonly episode?: EpisodeRow;
   readonly samples: readonly Sample[];
   /** The events of the episode in `events.jsonl`. */

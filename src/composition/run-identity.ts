@@ -27,9 +27,9 @@ export type NamedParts = Partial<
 
 /** The parts of a run, from its configuration or from a program. */
 interface RunParts {
-  /** Absent if agents bring their own environment, as for a gateway. */
+  /** The environment. Absent if agents bring their own environment, as for a gateway. */
   readonly environment?: Environment;
-  /** Absent if the engine returns messages. */
+  /** The renderer. Undefined if the engine returns messages. */
   readonly renderer: Renderer | undefined;
   readonly engine: EngineDescription;
   /** Includes the engine's context length if no other limit is configured. */

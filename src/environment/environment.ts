@@ -129,7 +129,7 @@ export interface Environment<Data = unknown> {
     options: {
       readonly user: UserSession;
       readonly signal: AbortSignal;
-      /** Records work that the world cannot repeat; absent outside of episodes: see `callThrough`. */
+      /** Records work that the world cannot repeat; see `callThrough`. Absent outside of episodes. */
       readonly outside?: Outside;
       /** Called with the names of the members that the score compares. For `checkEnvironment()`; absent in runs. */
       readonly onCompared?: (compared: ComparedMembers) => void;

@@ -12,7 +12,7 @@ export interface TrialEvaluation {
   /** 0-based number among all attempts at the task. */
   readonly trial: number;
   readonly rolloutId: string;
-  /** Absent if the attempt is unscored. */
+  /** The attempt's reward. Absent if the attempt is unscored. */
   readonly reward?: number;
   /** The environment's verdict. Absent if the attempt is unscored, or if a success is exactly the reward 1. */
   readonly success?: boolean;

@@ -8,7 +8,7 @@ export interface RunResult {
   readonly progress: RunProgress;
   /** `finished`: all groups of the source are complete. The other runs can be resumed. */
   readonly end: "finished" | "interrupted" | "too-many-failures";
-  /** The content of the slime file; absent if the run does not write one. */
+  /** The content of the slime file. Absent if the run does not write one. */
   readonly slime?: SlimeSummary;
 }
 

@@ -10,7 +10,7 @@ import { unscoredReason, type UnscoredReason } from "./folder/unscored-reason.ts
 
 /** The progress of a run. JSON-able; also the main part of `summary.json`. */
 export interface RunProgress {
-  /** The total number of episodes; absent if it is unknown, for example in runs without end. */
+  /** The total number of episodes. Absent if it is unknown, for example in runs without end. */
   readonly planned?: number;
   /** The number of finished episodes, also of earlier starts. */
   readonly finished: number;
@@ -21,7 +21,7 @@ export interface RunProgress {
   readonly stopReasons: Readonly<Partial<Record<StopReason, number>>>;
   /** Failed episodes by code. */
   readonly failures: Readonly<Partial<Record<FailureCode, number>>>;
-  /** The message of the first failure; absent without failures. */
+  /** The message of the first failure. Absent if there was no failure. */
   readonly firstFailure?: string;
   /** The number of problems in finished episodes that did not fail them, by code (see `Episode.troubles`). */
   readonly troubles: Readonly<Partial<Record<FailureCode, number>>>;

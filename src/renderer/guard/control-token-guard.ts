@@ -28,7 +28,7 @@ export type GuardPolicy = "neutralise" | "special-only" | "hf-parity" | "reject"
 interface SealedConversation {
   readonly messages: readonly PyDict[];
   readonly tools: readonly PyValue[] | null;
-  /** The marks around literals; absent without literals, which is the usual case. */
+  /** The marks around literals. Absent if there are no literals, which is the usual case. */
   readonly seal?: Seal;
 }
 

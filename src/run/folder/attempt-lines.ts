@@ -50,7 +50,7 @@ export class AttemptLines {
     return this.#isUnrecorded;
   }
 
-  /** The number of lines with inputs that the end line names; absent if it names none. */
+  /** The number of lines with inputs that the end line names. Absent if the end line names no number. */
   get namedPartCount(): number | undefined {
     return this.#namedPartCount;
   }

@@ -94,7 +94,7 @@ export class PolicyVersions {
     return this.#options?.beyond === "wait" && this.#first === undefined;
   }
 
-  /** The version that was announced last in this start; absent before the first. */
+  /** The version that was announced last in this start. Undefined before the first announcement. */
   get announced(): number | undefined {
     return this.#announced;
   }

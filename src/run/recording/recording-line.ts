@@ -33,7 +33,7 @@ export interface BeginLine {
   readonly ownTask?: OwnTask;
   /** The attempt and the turn from which this attempt was forked. Absent if it is not a fork. */
   readonly forkedFrom?: ForkPlace;
-  /** The `runId` of the run's `run.json`; absent if the recording was made outside a run's folder. */
+  /** The `runId` of the run's `run.json`. Absent if the recording was made outside a run's folder. */
   readonly run?: string;
   /** Milliseconds since the epoch. */
   readonly atMs: number;
@@ -117,7 +117,7 @@ export interface EndLine extends Pick<InputsLine, "recording" | "rolloutId" | "a
    * first part. If the row is lost, the attempt is resumed.
    */
   readonly isUnrecorded?: true;
-  /** The number of the attempt's lines with inputs; absent with `isUnrecorded`. */
+  /** The number of the attempt's lines with inputs. Absent if `isUnrecorded` is set. */
   readonly partCount?: number;
 }
 
