@@ -13,7 +13,7 @@ export interface QueuedRunState extends Pick<
   /** The number of jobs that no worker has taken. */
   readonly waiting: number;
   readonly playing: number;
-  /** The number of answers that the hand-out has not read yet, or whose episodes are not on its disk yet. */
+  /** The number of answers that the hand-out has not read, or that are not on its disk yet. */
   readonly answered: number;
   /** The reason why the run waits, in words. */
   readonly waitsFor: string;

@@ -2,7 +2,7 @@ import { UsageError } from "../../python-values/src/support/index.ts";
 import type { Dialect } from "./tool-call-parser.ts";
 
 /**
- * The SGLang releases whose parsers differ, oldest first. A calendar month stands for the main branch of that month;
+ * The SGLang releases with different parsers, oldest first. A calendar month stands for the main branch of that month;
  * `next` is `2026-08` with the fixes that were merged after it. Releases before `2026-05` are exact for Qwen 2.5 and
  * for the code around all parsers; other parsers behave as in `2026-05`.
  */

@@ -15,7 +15,7 @@ export interface ParseOptions {
   readonly finishReason?: "stop" | "length";
   /** True if the engine runs with `SGLANG_FORWARD_UNKNOWN_TOOLS=1`. Default false. */
   readonly forwardUnknownTools?: boolean;
-  /** The special tokens of the model's vocabulary, for formats whose tokens differ between models. */
+  /** The special tokens of the model's vocabulary, for formats with other tokens in each model. */
   readonly vocabulary?: readonly string[];
   /** The model's own `response_template`, for the parsers that read by a template. */
   readonly responseTemplate?: PyDict;

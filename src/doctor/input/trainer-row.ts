@@ -49,7 +49,7 @@ export type InputProblemKind =
   | "not-finite"
   /** Trained tokens with a value above 0, which no logprob has. */
   | "above-zero"
-  /** Routes that cannot be read, or whose shape differs from the run's. */
+  /** Routes that cannot be read, or that have another shape than the run's. */
   | "bad-routes"
   /** Tokens that need routes and have none, in a file with routes. */
   | "missing-routes";

@@ -264,7 +264,7 @@ export class LocalStore {
     return { id, data: this.hget(key, "data") ?? "{}", attemptsStarted };
   }
 
-  /** Renews locks. Returns the jobs whose lock is missing or held by another token. */
+  /** Renews locks. Returns the jobs with a lock that is missing or held by another token. */
   extendLocks(
     base: string,
     ids: readonly string[],

@@ -46,7 +46,7 @@ export interface EngineTable {
   readonly prepare?: (text: string) => string;
   /** True if the text around the calls is lost, given the reasoning. */
   readonly losesContent?: (reasoning: string) => boolean;
-  /** Walks through the text of a format whose calls cannot be delimited by literals and steps. */
+  /** Walks through the text of a format in which literals and steps cannot delimit the calls. */
   readonly walk?: (text: string) => EngineWalk;
   /** Returns the call's name, given the text at the position of the name, and the arguments. Default: that text. */
   readonly readName?: (header: string, body: string) => string;

@@ -10,7 +10,7 @@ interface CitedText {
   readonly length: number;
   /** True if the text contains a citation. */
   readonly isCited: boolean;
-  /** True if the unread text begins with an unclosed citation whose text is already in `text`. */
+  /** True if the unread text begins with an unclosed citation, and `text` already has its text. */
   readonly isOpen: boolean;
 }
 

@@ -31,7 +31,7 @@ const close = "</tool_call>";
 interface CallParts {
   readonly name: string;
   readonly body: string;
-  /** True for GLM 4.7, whose arguments are read by other rules since 0.5.23. */
+  /** True for GLM 4.7. Its arguments are read by other rules since 0.5.23. */
   readonly isGlm47: boolean;
 }
 

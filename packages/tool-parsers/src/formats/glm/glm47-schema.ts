@@ -22,7 +22,7 @@ type Types = ReadonlySet<PyValue> | undefined;
 
 /** A question about the types that a schema allows. */
 interface Question {
-  /** The parameter whose types are asked for. Absent for the schema's own value. */
+  /** The parameter that the question is about. Absent for the schema's own value. */
   readonly key?: string;
   /** The known values of other parameters. Alternatives of the schema that disagree with them do not count. */
   readonly known?: PyDict;

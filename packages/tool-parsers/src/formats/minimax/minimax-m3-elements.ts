@@ -98,7 +98,7 @@ function isUntyped(schema: PyDict | undefined): boolean {
 }
 
 /**
- * Makes a list of a value whose first element is an `item`. A later element of another name turns the list into an
+ * Makes a list of a value with an `item` as its first element. A later element of another name turns the list into an
  * object again.
  */
 function inferContainer(frame: Frame, tag: string): void {

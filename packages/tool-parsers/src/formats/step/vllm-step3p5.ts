@@ -53,7 +53,7 @@ class Step3p5Walk {
   readonly #parameterClose: Finder;
   /** The pieces so far of a parameter's value that is parsed at its end; `undefined` for other values. */
   #kept: string[] | undefined;
-  /** The name of the parameter whose pieces are kept. */
+  /** The name of the parameter that `#kept` has pieces of. */
   #keptName: string | undefined;
 
   constructor(text: string, context: ParseContext) {
