@@ -191,8 +191,8 @@ export function readChatHistory(
 }
 
 /**
- * True if a message with calls alone continues the text message before it. False if the calls were
- * sampled here with a different text.
+ * True if a message with calls alone continues the text message before it. False if the gateway sampled these calls
+ * with another text.
  */
 function areCallsOfText(
   { text }: LastOfTurn,

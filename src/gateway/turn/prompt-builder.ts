@@ -19,7 +19,7 @@ import {
 
 /** The data of a turn from which the next turn's prompt is built. */
 export interface ShownTurn extends PathTurn {
-  /** The messages that the policy received since the turn before. */
+  /** The messages that the policy received since the previous turn. */
   readonly shown: readonly Message[];
   readonly message: KnownTurn["message"];
 }
@@ -134,10 +134,9 @@ export class PromptBuilder {
   }
 
   /**
-   * Keeps the recorded path to a sampled turn for the turn that continues it, which avoids recording
-   * it again.
+   * Keeps the recorded path to a sampled turn for the turn that continues it, which avoids recording it again.
    *
-   * @param recorder - The recorder of the turn's prompt. Passed over to the builder.
+   * @param recorder - The recorder of the turn's prompt. The builder owns it from now on.
    */
   keep(node: TurnNode<ShownTurn>, recorder: TrajectoryRecorder): void {
     recorder.appendTurn(node.record.generation, { isTrained: false });
@@ -150,7 +149,9 @@ export class PromptBuilder {
     }
   }
 
-  /** Takes the kept path to a turn, if any. The next prompt changes it. */
+  /**
+   * Removes and returns the kept path to a turn, if any. The next prompt changes the path, so it cannot be used twice.
+   */
   #take(node: TurnNode<ShownTurn>): TrajectoryRecorder | undefined {
     const recorder = this.#paths.get(node);
     if (recorder === undefined) return undefined;
@@ -190,7 +191,11 @@ export class PromptBuilder {
     }
   }
 
-  /** @throws ClientError `invalid` if the chat template drops the conversation's tool results. */
+  /**
+   * Requires that the prompt has the conversation's tool results.
+   *
+   * @throws ClientError `invalid` if the chat template drops the conversation's tool results.
+   */
   #requireShown(messages: readonly Message[]): void {
     const { supports } = this.#renderer.card;
     if (supports.tool || messages.every(({ role }) => role !== "tool")) return;

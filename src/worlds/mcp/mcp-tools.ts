@@ -16,25 +16,22 @@ import { SharedConnection } from "./shared-connection.ts";
 /** The options of `createMcpTools()`: the server, the tools to use, and limits. */
 export type McpToolsOptions = McpServer & {
   /**
-   * Returns the name by which the model calls a tool. `undefined` leaves the tool out. Default: the
-   * server's name.
+   * Returns the name by which the model calls a tool. If the function returns `undefined`, the tool is left out.
+   * Default: the server's name.
    */
   readonly names?: (name: string) => string | undefined;
   /**
-   * True to give each episode a server or session of its own. Use it for servers with state that
-   * episodes must not share, such as files or a browser. Default false: one connection for all.
+   * True to give each episode a server or session of its own. Use it for servers with state that episodes must not
+   * share, such as files or a browser. Default false: all episodes share one connection.
    */
   readonly perEpisode?: boolean;
-  /**
-   * The longest time for a call, in milliseconds. After it, the episode fails. Default 30 seconds.
-   */
+  /** The longest time for a call, in milliseconds. A call that takes longer fails the episode. Default 30 000. */
   readonly timeoutMs?: number;
-  /** The longest time for starting or reaching the server, in milliseconds. Default 60 seconds. */
+  /** The longest time for starting or reaching the server, in milliseconds. Default 60 000. */
   readonly connectTimeoutMs?: number;
   /**
-   * A file with the server's tools. It is read if it exists, and written otherwise. With it, only
-   * calls need the server, and later changes of the server do not change the tools that the model
-   * sees.
+   * A file with the server's tools. The file is read if it exists, and written otherwise. With such a file, only calls
+   * need the server, and later changes of the server do not change the tools that the model sees.
    */
   readonly toolsFile?: string;
   /**
@@ -50,7 +47,7 @@ export type McpToolsOptions = McpServer & {
 };
 
 /**
- * Tools of an MCP server. Disposing them closes the shared connection at once; otherwise it closes
+ * Tools of an MCP server. Disposing them closes the shared connection immediately. Otherwise the connection closes
  * shortly after its last use.
  */
 export type McpTools = readonly Tool<unknown>[] & AsyncDisposable;
