@@ -30,7 +30,7 @@ export interface Failure {
 export interface DiscardedSampling {
   readonly requestId: string;
   readonly reason: string;
-  /** Absent if no reply arrived. */
+  /** The number of the discarded ids. Absent if no reply arrived. */
   readonly tokenCount?: number;
 }
 

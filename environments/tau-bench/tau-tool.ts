@@ -9,7 +9,7 @@ export interface TauTool<Database> {
   /** The parameters of the original's `invoke()` after `data`, in order; all are required. */
   readonly parameters: readonly string[];
   /**
-   * Performs the call; `values[i]` belongs to `parameters[i]`.
+   * Performs the call; `values[i]` is that of `parameters[i]`.
    *
    * @returns the observation, or `null` if the original returns `None`.
    * @throws PythonError if the original raises.

@@ -43,8 +43,8 @@ export interface Reading {
   /** Number of the turn's attempts, by status. */
   readonly attemptCounts: Readonly<Partial<Record<AttemptStatus, number>>>;
   /**
-   * The markup of the turn, with positions in the text including its stop literal. Absent for turns
-   * without markup.
+   * The form of the turn's calls and reasoning, with positions in the text including its stop literal. Absent for agents
+   * without such markup: act and react.
    */
   readonly form?: TurnForm;
 }

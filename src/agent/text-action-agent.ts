@@ -9,7 +9,7 @@ import { renderTextActionPrompt, type TextActionPrompt } from "./text-action-pro
 export interface TextActionOptions {
   readonly strategy: "act" | "react";
   readonly prompt: TextActionPrompt;
-  /** Absent: the complete text is read, including reasoning. */
+  /** Splits a reply into reasoning and normal text. If absent, the complete text is read, including reasoning. */
   readonly splitReasoning?: SplitReasoning;
   /**
    * The treatment of an action that is not valid JSON, for example in a code fence or in the form

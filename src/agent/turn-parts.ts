@@ -31,7 +31,7 @@ export interface TurnFormats {
   readonly vocabulary?: readonly string[];
   /** The model's own `response_template`, for parsers that use it. */
   readonly responseTemplate?: PyDict;
-  /** Absent: the complete text is read, including reasoning. */
+  /** Splits a reply into reasoning and normal text. If absent, the complete text is read, including reasoning. */
   readonly splitReasoning?: SplitReasoning;
   /** The literals around the reasoning. Absent: its form is not checked. */
   readonly reasoningMarkup?: ReasoningMarkup;

@@ -19,7 +19,7 @@ export interface HandedOut extends AsyncDisposable {
   readonly player: AttemptPlayer;
   readonly setup: Omit<EpisodeSetup, "onTurn" | "onTrouble">;
   readonly folder: RunFolder;
-  /** The number of attempts that workers play at once. */
+  /** The number of attempts that workers play at the same time. */
   readonly admission: AdmissionOptions;
   readonly redactor: Redactor;
   /** Called when the run is finished: no later start needs the workers' files. */

@@ -48,7 +48,7 @@ export function measuring(now: () => number, clock: Pick<Clock, "now">): () => n
   return now === Date.now ? steadyTime(clock) : now;
 }
 
-/** Node's own timers fire at once for longer waits. */
+/** Node's own timers fire immediately for longer waits. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /** Longer waits use several timers, one after the other. */

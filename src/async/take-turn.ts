@@ -45,8 +45,8 @@ export function takeTurn(): Promise<void> {
 }
 
 /**
- * True if the caller must wait: the round is over, or the running work is not from the queue and others wait. If
- * false, continue at once without an `await`: `if (isTurnOver()) await takeTurn();`
+ * True if the caller must wait: the round is over, or the running work is not from the queue and others wait. If false,
+ * continue immediately without an `await`: `if (isTurnOver()) await takeTurn();`
  */
 export function isTurnOver(): boolean {
   return isRoundOver() || (isServing && called === "no");

@@ -1,6 +1,9 @@
 import { withResolvers } from "./with-resolvers.ts";
 
-/** Limits the work that runs at once by its weight, for example its memory. Work starts in the order of the calls. */
+/**
+ * Limits the work that runs at the same time by its weight, for example its memory. Work starts in the order of the
+ * calls.
+ */
 export class WeightLimit {
   readonly #limit: number;
   #running = 0;

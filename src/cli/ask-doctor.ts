@@ -9,7 +9,7 @@ const waitMs = 60_000;
  * Asks a service for its live diagnosis.
  *
  * @param options - `token` is the service's token, if it needs one.
- * @throws UsageError if no service answers, or it refuses the call.
+ * @throws UsageError if no service answers, or if the service refuses the call.
  */
 export async function askService(
   url: string,

@@ -30,7 +30,7 @@ export const successThresholdSetting = {
   help: "lowest reward of a success (default: the environment's own verdict, or the reward 1)",
 } as const satisfies Setting;
 
-/** The terms of a report: the prices of the policy's tokens, and the rewards that are a success. */
+/** The settings of a report: the prices of the policy's tokens, and the lowest reward of a success. */
 export const reportSettings = [
   {
     name: "policy-input-price",
@@ -72,10 +72,10 @@ export function toEvalSettings({ samples, ...settings }: GivenSettings): GivenSe
   return samples === undefined ? settings : { ...settings, trials: samples };
 }
 
-/** The terms of a report. */
+/** The prices of the policy's tokens, and the lowest reward of a success. */
 export type ReportTerms = Pick<EvaluationPlan, "prices" | "successThreshold">;
 
-/** Reads the terms of a report. Prices are in US dollars per million tokens; if only one is given, the other is 0. */
+/** Reads the settings of a report. Prices are in US dollars per million tokens; if only one is given, the other is 0. */
 export function readReportTerms(settings: GivenSettings): ReportTerms {
   const values = completeSettings(reportSettings, pickSettings(reportSettings, settings));
   const { "policy-input-price": inputUsd, "policy-output-price": outputUsd } = values;

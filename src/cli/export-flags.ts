@@ -9,7 +9,11 @@ export interface TeacherFlags {
   readonly teacherWeight?: number;
 }
 
-/** @param context - The text before each help. */
+/**
+ * Adds the options of an export that concern a teacher.
+ *
+ * @param context - The text before each help.
+ */
 export function addTeacherOptions(command: Command, context: string): void {
   command
     .option(

@@ -14,8 +14,8 @@ export function isInterruption(error: unknown): boolean {
 }
 
 /**
- * Returns a signal that aborts at the first Ctrl-C or SIGTERM, so that the run stops cleanly. A
- * second one ends the process at once.
+ * Returns a signal that aborts at the first Ctrl-C or SIGTERM, so that the run stops cleanly. A second one ends the
+ * process immediately.
  *
  * @param said - The message for people.
  */

@@ -23,7 +23,7 @@ import { hideSecrets, writeError, writeOut } from "./write-out.ts";
 export interface PlayedRun extends Pick<Run, "environment" | "plan"> {
   readonly result: RunResult;
   readonly folder: RunFolder;
-  /** Absent without a teacher. */
+  /** The result of the teacher that scored the episodes as they ended. Absent without a teacher. */
   readonly teacher?: EpisodesScored;
 }
 

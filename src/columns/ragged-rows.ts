@@ -7,7 +7,7 @@ export interface RaggedRows {
   readonly counts: Uint32Array;
   /** The ids of all rows, row after row. */
   readonly ids: Int32Array;
-  /** `logprobs[i]` belongs to `ids[i]`. Absent in columns without logprobs. */
+  /** `logprobs[i]` is that of `ids[i]`. Absent in columns without logprobs. */
   readonly logprobs?: Float32Array;
 }
 

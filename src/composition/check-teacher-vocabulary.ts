@@ -9,11 +9,11 @@ import { fingerprintFiles, listFiles } from "./fingerprint.ts";
 const file = "tokenizer.json";
 
 /**
- * Compares a teacher's tokenizer with that of a run: ids must mean the same to both.
+ * Compares a teacher's tokenizer with that of a run. Each id must be the same token in both.
  *
  * @param model - The teacher's folder. Nothing is compared if it has no `tokenizer.json`.
- * @returns a note for people if the files differ, the numbers of ids do not, and the run's own file is not there to
- *   compare the tokens.
+ * @returns a note for people if the tokens could not be compared: the files differ, both have the same number of ids,
+ *   and the run's own file is missing.
  * @throws UsageError if the teacher has another number of ids, or another token for an id.
  */
 export async function checkTeacherVocabulary(

@@ -22,7 +22,7 @@ import { findBundle } from "./environment/environments.ts";
 
 /** The parts that an agent needs: renderer, environment and data. */
 interface AgentPlace {
-  /** Absent if the engine returns messages. */
+  /** The renderer. Absent if the engine returns messages. */
   readonly renderer?: Renderer;
   readonly environment: Environment;
   /** The folder with the environment's data. Absent: the usual places of a bundle. */
@@ -62,6 +62,8 @@ function createCallingAgent(
 }
 
 /**
+ * Refuses a chat template with which no episode could be played.
+ *
  * @throws UsageError if the chat template cannot render the observations after the agent's turns.
  *   Every episode would fail.
  */
@@ -77,10 +79,7 @@ function requirePlayable(card: CapabilityCard, strategy: AgentConfig["strategy"]
   }
 }
 
-/**
- * Returns the options of a tool-calling agent, with the parsers that the settings or the template
- * name.
- */
+/** Returns the options of a tool-calling agent, with the parsers that the settings name or the template implies. */
 function toolCallingOptions(
   { toolUse, calls }: ToolCallingConfig,
   renderer: Renderer,
@@ -152,7 +151,7 @@ async function openFewShotAgent(
   return withFewShots(agent, { examples, exampleCount, draw, seed });
 }
 
-/** Returns a file of τ-bench's bundle, if the environment is one of its domains. */
+/** Returns a file of τ-bench's bundle; `undefined` if the environment is not one of its domains. */
 async function findBundleFile(
   { environment: { name }, dataDir }: AgentPlace,
   nameFor: (domain: string) => string,

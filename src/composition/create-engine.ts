@@ -4,7 +4,7 @@ import type { HttpEngineOptions } from "../engine/http/http-engine-options.ts";
 import type { EngineConfig } from "./config/engine-config.ts";
 import { withoutUndefined } from "../values/without-undefined.ts";
 
-/** Environment variables. Keys are read from them. */
+/** Environment variables, which hold API keys. */
 export type Variables = Readonly<Record<string, string | undefined>>;
 
 /**

@@ -4,8 +4,8 @@ import type { Renderer } from "../renderer/renderer.ts";
 import type { RunConfig } from "./config/run-config.ts";
 
 /**
- * Creates a configuration's renderer. Its chat template states the number of calls per turn if that
- * is configured.
+ * Creates a configuration's renderer. If the number of calls per turn is configured, its chat template states the
+ * number.
  * @throws UsageError as `createRenderer()` and `instructTemplate()` do.
  */
 export async function createRunRenderer({

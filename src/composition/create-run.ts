@@ -43,7 +43,7 @@ export type PlayOptions = Pick<
 > & {
   /** The plan, with group sizes and seeds. Default: the configured one. */
   readonly plan?: RunPlan;
-  /** The number of episodes at once. Default: the configured one. */
+  /** The number of concurrent episodes. Default: the configured one. */
   readonly concurrency?: number;
 };
 
@@ -54,21 +54,23 @@ export interface Run extends AsyncDisposable {
   readonly plan: RunPlan;
   /** The parts of each episode, also for `playEpisode()`. */
   readonly setup: Omit<EpisodeSetup, "onTurn">;
-  /** Removes the keys of the engine and of the user's model from all that is played. */
+  /**
+   * Removes secrets from texts that the run shows or writes: the API keys of the engine and of the user's model, and
+   * secrets in their addresses.
+   */
   readonly redactor: Redactor;
   /** The content of `run.json`. */
   readonly manifest: RunManifest;
   /** Warnings about the engine and the chat template. */
   readonly warnings: readonly string[];
   /**
-   * Opens the run's folder to start or resume it: the named one, or a new one. The folder has the
-   * plan of the episodes; a `startRun()` with other tasks leaves the number open.
+   * Opens the run's folder to start or resume it: the named one, or a new one. `run.json` has the plan of the episodes.
+   * If the caller chooses the tasks with `startRun()`, their number is open.
    * @param onWait - Called with the reason for a wait for another process.
-   * @param options.isOpen - True if the caller chooses the tasks, so that their number is open.
-   *   Default false.
+   * @param options.isOpen - True if the caller chooses the tasks, so that their number is open. Default false.
    * @param options.manifest - The content of `run.json`, in place of `manifest`.
-   * @throws UsageError if the folder has a run with another configuration, or cannot be written, or
-   *   if the engine does not return the run's side columns.
+   * @throws UsageError if the folder has a run with another configuration, or cannot be written, or if the engine does
+   *   not return the run's side columns.
    */
   openFolder(
     onWait?: (why: string) => void,
@@ -86,7 +88,7 @@ export interface RunSurroundings {
   readonly signal?: AbortSignal;
   /** Milliseconds since the epoch. Default `Date.now`. */
   readonly now?: () => number;
-  /** Environment variables that hold keys. Default: the process's. */
+  /** Environment variables, which hold API keys. Default: the process's. */
   readonly env?: Variables;
   /** An engine that replaces the configured one. */
   readonly engine?: Engine;

@@ -12,7 +12,7 @@ import { readVersion } from "./version.ts";
 /** The parts of a run that `run.json` records. */
 export interface RunFacts {
   readonly settings: RunSettings;
-  /** The split that is played, also if a default chose it. Absent if a program chooses the tasks. */
+  /** The split that is played, given or by default. Absent if a program chooses the tasks. */
   readonly split?: string;
   readonly identity: Readonly<Record<string, string>>;
   /** The plan of the episodes. */

@@ -85,7 +85,7 @@ export async function createGatewayRun(
   }
 }
 
-/** Closes the opened parts, the last first, even if one fails. */
+/** Closes the opened parts, the last first. Closes all of them even if closing one fails. */
 async function closeAll(opened: (() => Promise<void> | undefined)[]): Promise<void> {
   const failures: unknown[] = [];
   for (const close of opened.splice(0).toReversed()) {

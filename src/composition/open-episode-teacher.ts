@@ -63,7 +63,7 @@ export async function openConfiguredTeacher(
 /**
  * Opens a teacher whose engine exists. The engine stays open.
  *
- * @param concurrency - Number of rows that are scored at once.
+ * @param concurrency - Number of rows that are scored at the same time.
  * @throws as `openConfiguredTeacher()` does.
  */
 export async function openEpisodeTeacher(

@@ -34,7 +34,7 @@ export interface Bundle {
   readonly startedAtMs: number;
   /** Lines of `recording.jsonl`. */
   readonly recording: readonly string[];
-  /** Absent if the episode did not finish. */
+  /** The recorded episode. Absent if the episode did not finish. */
   readonly episode?: EpisodeRow;
   readonly samples: readonly Sample[];
   /** The events of the episode in `events.jsonl`. */
@@ -185,7 +185,7 @@ export async function createReplay(
 /**
  * Throws if the run's settings name no environment, for example because a program started the run.
  * @param settings - The known settings.
- * @param doing - The user's action, such as `fork lamp/test/0#0`.
+ * @param doing - The requested action, such as `fork lamp/test/0#0`.
  * @param remedy - The advice in the message.
  * @throws UsageError
  */
@@ -223,7 +223,7 @@ function keptByAgents(what: string, keeping: string): UsageError {
   );
 }
 
-/** Supplies a placeholder for each required key. */
+/** Returns environment variables with a placeholder for each API key that the settings require. */
 function withoutKeys(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return new Proxy(env, {
     get: (target, name) =>

@@ -3,7 +3,9 @@ import type { Variables } from "./create-engine.ts";
 import type { EngineConfig } from "./config/engine-config.ts";
 import type { UserConfig } from "./config/user-config.ts";
 
-/** The longest time for the endpoint's reply, in milliseconds. A slow endpoint is not refused. */
+/**
+ * The longest wait for the endpoint's reply, in milliseconds. An endpoint that does not reply in time is not refused.
+ */
 const timeoutMs = 10_000;
 
 interface ProbeOptions {

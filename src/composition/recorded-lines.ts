@@ -33,7 +33,7 @@ interface RecordedLinesIndex {
 /** A file, with a mark of its content before it was indexed. */
 interface MarkedFile {
   readonly path: string;
-  /** `undefined` if the file did not exist. */
+  /** The mark of the content. `undefined` if the file did not exist. */
   readonly mark: FileMark | undefined;
 }
 

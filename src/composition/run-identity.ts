@@ -27,9 +27,9 @@ export type NamedParts = Partial<
 
 /** The parts of a run, from its configuration or from a program. */
 interface RunParts {
-  /** Absent if agents bring their own environment, as for a gateway. */
+  /** The environment. Absent if agents bring their own environment, as for a gateway. */
   readonly environment?: Environment;
-  /** Absent if the engine returns messages. */
+  /** The renderer. Undefined if the engine returns messages. */
   readonly renderer: Renderer | undefined;
   readonly engine: EngineDescription;
   /** Includes the engine's context length if no other limit is configured. */
@@ -96,7 +96,10 @@ function describeSampled(
   };
 }
 
-/** Returns nothing for a renderer object, which may have no folder. */
+/**
+ * Returns hashes of the files and variables of the model folder. Returns nothing for a renderer object, which may have
+ * no folder.
+ */
 async function describeModelFolder(
   config: RunConfig["renderer"] | undefined,
 ): Promise<Readonly<Record<string, string>>> {
@@ -114,9 +117,7 @@ function hashJson(value: PyDict | readonly PyValue[]): string {
   return hashOf(stringifyPythonJson(value, { ensureAscii: false }));
 }
 
-/**
- * Identifies the model: by its name if a server has it, by its weights if this process computes it.
- */
+/** Describes the model: by its name if a server has it, by a hash of its weights if this process computes it. */
 async function describeModel(
   config: EngineConfig | undefined,
   { model, weightsFile }: EngineDescription,
@@ -141,8 +142,8 @@ async function describeModel(
 }
 
 /**
- * Identifies a module's environment. Returns nothing for an environment of this package, or an
- * object.
+ * Returns a hash of the files that define an environment: a module, a Python file or library, or τ-bench's data.
+ * Returns `undefined` for an object, and for an environment of this package without data.
  */
 async function fingerprintEnvironment(
   config: EnvironmentConfig | undefined,
@@ -158,7 +159,7 @@ async function fingerprintEnvironment(
   return await fingerprintFiles(dir, [...(await listFiles(dir, domain)), ...besides]);
 }
 
-/** Identifies an environment in Python: by its files, the versions of its packages, and its tasks. */
+/** Returns a hash of an environment in Python: of its files, the versions of its packages, and its tasks. */
 async function fingerprintPython(config: EnvironmentConfig): Promise<string | undefined> {
   const { files, packages, tasksHash } = await loadPython(config);
   const dir = path.dirname(path.resolve(config.name));
@@ -168,8 +169,8 @@ async function fingerprintPython(config: EnvironmentConfig): Promise<string | un
 }
 
 /**
- * Identifies a module's agent. Returns nothing for an agent of this package, an object, or a
- * program, which the command line identifies.
+ * Returns a hash of the files of a module's agent; `undefined` for any other agent. A run identifies a program
+ * (`--agent-command`) by its command line.
  */
 async function fingerprintAgent(agent: NamedParts["agent"]): Promise<string | undefined> {
   return agent?.strategy === "module"

@@ -33,10 +33,10 @@ export function defaultSplit({ splits }: Pick<Environment, "splits">): string {
   return ["train", "test"].find((name) => names.includes(name)) ?? names[0] ?? "train";
 }
 
-/** The number of tasks from which a run that plays all of them says so first. */
+/** The number of tasks from which a run of all tasks prints a warning first. */
 const manyTasks = 1_000;
 
-/** Returns a warning for people if a run plays all tasks of a large split because none were named. */
+/** Returns a warning for people if a run plays all tasks of a large split because no setting names tasks. */
 export function findScopeWarning(
   { tasks, epochs }: Pick<ScopeConfig, "tasks" | "epochs">,
   { split, taskIndexes: { length } }: Pick<RunScope, "split" | "taskIndexes">,

@@ -13,14 +13,17 @@ import { factsIn, parsersIn } from "./run-facts.ts";
 export interface DiagnoseRunOptions extends Omit<DiagnoseOptions, "facts" | "kinds" | "routes"> {
   /** The file with the trainer's logprobs (docs/doctor.md), or its rows. */
   readonly trainerLogprobs: string | TrainerRows;
-  /** The run's tokenizer, for the kinds of tokens by their text. Absent: kinds by place only. */
+  /**
+   * The run's tokenizer, by which the kinds of tokens follow from their text. If absent, the kinds follow from the
+   * position in the turn alone.
+   */
   readonly codec?: Pick<TokenCodec, "decode" | "tokenOf">;
 }
 
 /**
  * Compares a trainer's logprobs with those of a run's finished rows.
  *
- * @param dir - The run's folder. It may be written meanwhile.
+ * @param dir - The run's folder. The run may still be written.
  * @throws UsageError if the folder or the file cannot be read, or a file of the run's columns is missing.
  */
 export async function diagnoseRun(

@@ -16,17 +16,19 @@ import { judge } from "./verdict/judge.ts";
 
 /** Options of `diagnose()`. */
 export interface DiagnoseOptions {
-  /** The run's sampling. Default: unknown, so wrong temperatures and sets are named with less certainty. */
+  /**
+   * The run's sampling. If absent, it is unknown, and a wrong temperature or token set is named with less certainty.
+   */
   readonly facts?: RunFacts;
-  /** The largest figures that are healthy. Members that are absent have their defaults. */
+  /** The largest values that count as healthy. Absent members have their defaults. */
   readonly thresholds?: Partial<Thresholds>;
-  /** The lag of tokens of which a version is unknown, a whole number. Default: it stays unknown. */
+  /** The lag of tokens with an unknown version, a whole number. If absent, their lag stays unknown. */
   readonly assumedLag?: number;
-  /** True if rows of the run that the trainer's rows lack are no finding. Default false. */
+  /** True if the trainer's rows may lack rows of the run without a finding. Default false. */
   readonly isPartial?: boolean;
   /** Returns the kinds of a row's tokens. Default: the first and the last one of each turn, and others. */
   readonly kinds?: KindReader;
-  /** The engine's routes. Absent: routes are not compared. */
+  /** The engine's routes. If absent, routes are not compared. */
   readonly routes?: { readonly shape: ExpertShape; readonly source: ColumnSource };
 }
 
@@ -77,7 +79,7 @@ function collect(rows: Iterable<TrainerRow>): TrainerRows {
   return given;
 }
 
-/** Returns the routes of both sides if the trainer has some of the same shape as the engine. */
+/** Returns the routes of both sides, if the trainer has routes of the engine's shape for the row. */
 async function routesOf(
   row: Sample,
   { routedExperts }: TrainerRow,

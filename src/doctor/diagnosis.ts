@@ -6,21 +6,26 @@ import type { InputProblem } from "./input/trainer-row.ts";
 
 /** The causes that the doctor names. */
 export type CauseName =
-  /** The trainer's values belong to the token before or after. */
+  /** The trainer's values are those of the previous or the next token. */
   | "shifted"
-  /** The trainer's values are right, and its mask covers the tokens before or after. */
+  /** The trainer's values are right, but its mask is moved to the previous or the next tokens. */
   | "mask-shifted"
   /** The trainer did not use the experts that the engine used. */
   | "routes-not-replayed"
   /** The two sides divide their logits by different temperatures. */
   | "wrong-temperature"
-  /** One side's logprobs are over the tokens that top-k, top-p or min-p kept, the other's over all. */
+  /**
+   * The logprobs of one side are over the tokens that top-k, top-p or min-p kept, those of the other side over all
+   * tokens.
+   */
   | "other-token-set"
-  /** Tokens of other policy versions than the trainer's differ more than those of its own. */
+  /** Tokens of other policy versions differ more than tokens of the trainer's version. */
   | "stale-weights"
-  /** Tokens of the trainer's own version differ by more than rounding explains. */
+  /** Tokens of the trainer's version differ by more than rounding explains. */
   | "other-weights"
-  /** Tokens of the trainer's own version differ as rounding explains. A finding only beyond a threshold. */
+  /**
+   * Tokens of the trainer's version differ by as much as rounding explains. A finding only if a threshold is exceeded.
+   */
   | "numerics"
   /** Tokens differ, and their version or the trainer's is unknown. */
   | "unknown-lag"
@@ -34,7 +39,10 @@ export interface Cause {
   readonly name: CauseName;
   /** The cause in plain words, with its figures. */
   readonly text: string;
-  /** The part of the mean absolute difference that it explains, in nats. 0 if the difference does not show it. */
+  /**
+   * The part of the mean absolute difference that the cause explains, in nats. 0 if the cause does not show in the
+   * difference.
+   */
   readonly strength: number;
   /** False if the figures are within the thresholds. */
   readonly isFinding: boolean;
@@ -42,7 +50,10 @@ export interface Cause {
 
 /** A histogram of differences. JSON-able. */
 export interface Histogram {
-  /** The edges of the bins in nats, one more than bins. The first and the last bin have all values beyond, too. */
+  /**
+   * The edges of the bins in nats, one more than bins. The first and the last bin also contain all values outside the
+   * edges.
+   */
   readonly edges: readonly number[];
   readonly counts: readonly number[];
 }
@@ -69,19 +80,19 @@ export interface Diagnosis {
   };
   /** Problems of the input, by kind. */
   readonly problems: readonly InputProblem[];
-  /** Figures on all tokens, as the trainer's values stand. */
+  /** Figures on all tokens, with the trainer's values unchanged. */
   readonly all?: DifferenceFigures;
-  /** Figures after shifts of rows and a factor were taken back. Absent if neither was found. */
+  /** Figures after the shifts of rows and the temperature factor were corrected. Absent if neither was found. */
   readonly corrected?: DifferenceFigures;
-  /** Figures by lag: trainer's version - token's version, or `unknown`. After corrections. */
+  /** Figures by lag: the trainer's version minus the token's version, or `unknown`. After corrections. */
   readonly byLag: Readonly<Record<string, DifferenceFigures>>;
-  /** Figures by the token's policy version; `""` is unknown. After corrections. */
+  /** Figures by the token's policy version. `""` is an unknown version. After corrections. */
   readonly byVersion: Readonly<Record<string, DifferenceFigures>>;
   /** Figures by the token's index in its row. After corrections. */
   readonly byPosition: Readonly<Record<string, DifferenceFigures>>;
   /** Figures by kind of token. After corrections. */
   readonly byKind: Readonly<Record<string, DifferenceFigures>>;
-  /** Figures by the routes of the token before: `equal` or `differing`. After corrections. */
+  /** Figures by the state of the previous token's routes: `equal` or `differing`. After corrections. */
   readonly byRoutes: Readonly<Record<string, DifferenceFigures>>;
   /** Correlation of both sides' logprobs, and mean absolute difference in nats, by shift. */
   readonly shifts: readonly {
@@ -90,38 +101,44 @@ export interface Diagnosis {
     readonly correlation?: number;
     readonly meanAbsolute?: number;
   }[];
-  /** Number of rows by the shift that was found, without 0. */
+  /** Number of rows by the shift that was found. Rows with the shift 0 are left out. */
   readonly shiftedRows: Readonly<Record<string, number>>;
-  /** Number of rows by the shift of the mask that was found, without 0. */
+  /** Number of rows by the shift of the mask that was found. Rows with the shift 0 are left out. */
   readonly maskShiftedRows: Readonly<Record<string, number>>;
   readonly routes?: RouteFigures;
   readonly temperature?: TemperatureFit;
-  /** Histogram of differences, as the trainer's values stand. */
+  /** Histogram of differences, with the trainer's values unchanged. */
   readonly histogram: Histogram;
   readonly thresholds: Thresholds;
 }
 
-/** The largest figures that are healthy. */
+/** The largest values that count as healthy. */
 export interface Thresholds {
-  /** Mean absolute difference in nats of tokens of the trainer's own version. */
+  /** Mean absolute difference of tokens of the trainer's version, in nats. */
   readonly meanDifference: number;
-  /** Mean absolute difference in nats of tokens of other versions. */
+  /** Mean absolute difference of tokens of other versions, in nats. */
   readonly staleDifference: number;
-  /** Part of the mean absolute logprob that rounding to 16 bits at the end explains: no more is numerics. */
+  /**
+   * The difference that rounding to 16 bits at the end explains, as a part of the mean absolute logprob. Smaller
+   * differences are not attributed to a cause.
+   */
   readonly roundedShare: number;
-  /** Part of the mean absolute logprob that 16 bits explain at the trainer's own version: more is other weights. */
+  /**
+   * The difference that 16 bits explain at the trainer's version, as a part of the mean absolute logprob. A larger
+   * difference is `other-weights`.
+   */
   readonly numericsShare: number;
   /** Share of confident disagreements at the trainer's own version. */
   readonly confidentShare: number;
-  /** Share of importance ratios below a half or above 2 at the trainer's own version. */
+  /** Share of importance ratios below 0.5 or above 2, for tokens of the trainer's version. */
   readonly outsideShare: number;
-  /** Share of tokens and layers with other experts. */
+  /** Share of token-layer pairs in which the two sides have different experts. */
   readonly routeShare: number;
   /** Share of rows that are shifted. */
   readonly shiftedShare: number;
 }
 
-/** The thresholds that apply unless others are given. */
+/** The default thresholds. */
 export const defaultThresholds: Thresholds = {
   meanDifference: 0.02,
   staleDifference: 0.05,

@@ -13,7 +13,7 @@ import { isSampledLogprob, logprobRange } from "../values/logprob-range.ts";
 import { ReplyProblem, show } from "./http/reply-reading.ts";
 import { findForeignId, idExpectation } from "./token-id.ts";
 
-/** The limits that sampled tokens must respect. */
+/** The limits for sampled tokens. */
 interface SampledLimits {
   /** Number of ids in the vocabulary. If absent, any valid id is accepted. */
   readonly vocabularySize?: number | undefined;
@@ -55,7 +55,7 @@ export function findIdProblem(
 }
 
 /**
- * Finds the first value that cannot be a sampled token's logprob. `logprobs[i]` belongs to
+ * Finds the first value that cannot be a sampled token's logprob. `logprobs[i]` is that of
  * `ids[i]`.
  */
 export function findLogprobProblem(
@@ -144,8 +144,8 @@ function copyOfDiscarded(entry: DiscardedSampling): DiscardedSampling {
 }
 
 /**
- * Finds the first problem of a generation. Assumes nothing about its shape, because users write
- * engines too.
+ * Finds the first problem of a generation. Assumes nothing about the generation's shape, because users write engines
+ * too.
  */
 function findGenerationProblem(
   generation: unknown,

@@ -64,7 +64,7 @@ export function countRows(columns: ColumnParts | undefined, name: ColumnName): n
  */
 const seedStep = 1_327_217_885;
 
-/** The names that SGLang and vLLM give to the least number of tokens before a stop counts. */
+/** The names of the parameter for the least number of sampled tokens, in SGLang and vLLM. */
 const minimumParameters = ["min_new_tokens", "min_tokens"];
 
 /**

@@ -10,9 +10,8 @@ export type { DiscardedSampling, SamplingParameters };
 /** One call of the policy. */
 export interface GenerateRequest {
   /**
-   * Exactly the ids recorded so far, in an episode as a view of its record. An engine must not write
-   * to it (`engine/bad-reply`), and must copy what it keeps after the call, for example for a prefix
-   * cache.
+   * Exactly the ids recorded so far. In an episode, the list is a view of the record: an engine must not write to the
+   * list (`engine/bad-reply`), and must copy the ids that it keeps after the call, for example for a prefix cache.
    */
   readonly promptIds: TokenIds;
   readonly sampling: SamplingParameters;
@@ -21,9 +20,9 @@ export interface GenerateRequest {
   /** Ids that end the turn, including the tokenizer's end-of-sequence id. */
   readonly stopTokenIds: readonly number[];
   /**
-   * The form that the sampled text must have.
+   * The constraint that the engine enforces on the sampled text.
    *
-   * An engine that cannot enforce it throws `engine/bad-request`. The form starts at the first
+   * An engine that cannot enforce it throws `engine/bad-request`. The constraint starts at the first
    * token of a request. If such a turn is interrupted, its sampled ids are discarded and it is
    * sampled again from its start.
    */
@@ -39,13 +38,13 @@ export interface GenerateRequest {
    */
   readonly columns?: ColumnRequest;
   /**
-   * The name of the call in records. It need not be unique: an engine that identifies or aborts
-   * requests by id makes its own ids.
+   * The name of the call in records. The name need not be unique: an engine that looks up or aborts requests by id
+   * makes its own ids.
    */
   readonly requestId: string;
   /**
-   * Stays the same during an episode, so that a router can keep the episode on the worker that has
-   * its prefix cached.
+   * The id of the session. It stays the same during an episode, so that a router can keep the episode on the worker
+   * that has its prefix cached.
    */
   readonly sessionId: string;
 }
@@ -54,13 +53,13 @@ export interface GenerateRequest {
 export interface ColumnRequest {
   readonly specs: ColumnSpecs;
   /**
-   * Number of rows that are known of each column with a row for each computed token: the reply has the rows of the
-   * tokens from this index to the last but one. At most the number of prompt ids.
+   * The number of rows that the caller already has of each column with a row for each computed token. The reply has the
+   * rows of the tokens from this index to the last but one. At most the number of prompt ids.
    */
   readonly knownRows: number;
 }
 
-/** A form that the engine enforces by masking the tokens that would break it. */
+/** A constraint that the engine enforces by masking the tokens that would violate it. */
 export type SamplingConstraint =
   /** A JSON value that the schema allows. */
   | { readonly type: "json-schema"; readonly schema: Readonly<Record<string, unknown>> }
@@ -97,7 +96,7 @@ export interface GenerationPiece {
 export interface Generation {
   /** The sampled ids, including the matched stop id. */
   readonly outputIds: readonly number[];
-  /** `logprobs[i]` belongs to `outputIds[i]`. Natural logarithms within `logprobRange`. */
+  /** `logprobs[i]` is that of `outputIds[i]`. Natural logarithms within `logprobRange`. */
   readonly logprobs: readonly number[];
   readonly finish: Finish;
   /**
@@ -110,26 +109,26 @@ export interface Generation {
   /** The number of prompt tokens that the engine read from its prefix cache. */
   readonly cachedTokenCount?: number;
   /**
-   * Time that the turn's requests waited in the engine's queue, in milliseconds, if the engine
-   * reports it.
+   * The time for which the turn's requests waited in the engine's queue, in milliseconds. Absent if the engine does not
+   * report it.
    */
   readonly queueMs?: number;
   /**
-   * The requested side columns. Parts with a row for each computed token cover the tokens from the request's
-   * `knownRows` to the last but one; the others cover all sampled tokens. Absent if none were requested.
+   * The requested side columns. Columns with a row for each computed token have the rows from the request's `knownRows`
+   * to the last token but one. Other columns have a row for each sampled token. Absent if none were requested.
    */
   readonly columns?: ColumnParts;
   /** Requests that were repeated although they may have been sampled. Usually empty. */
   readonly discarded: readonly DiscardedSampling[];
 }
 
-/** One or more ids of a turn that arrived together. `logprobs[i]` belongs to `tokenIds[i]`. */
+/** One or more ids of a turn that arrived together. `logprobs[i]` is that of `tokenIds[i]`. */
 export interface StreamedTokens {
   readonly tokenIds: readonly number[];
   readonly logprobs: readonly number[];
 }
 
-/** The probabilities that an engine reports logprobs of. */
+/** The distribution whose logprobs an engine reports. */
 export type LogprobConvention =
   /** Softmax of the logits divided by the temperature, before top-k, top-p and min-p. */
   | "tempered"
@@ -149,7 +148,7 @@ export interface EngineDescription {
   readonly weightsFile?: string;
   /** The server's release, if it reports one. */
   readonly engineVersion?: string;
-  /** Absent exactly if the engine returns messages, which have no logprobs. */
+  /** The convention of the logprobs. Absent exactly if the engine returns messages, which have no logprobs. */
   readonly logprobConvention?: LogprobConvention;
   /** Set if the convention could not be determined, so that the server's default is assumed. */
   readonly isConventionAssumed?: true;
@@ -157,7 +156,10 @@ export interface EngineDescription {
    * Maximum length of prompt and output together, in tokens, at least 1, if the engine reports it.
    */
   readonly contextLength?: number;
-  /** The side columns that the engine can return. Absent if it does not say: `requireColumns()` then finds out. */
+  /**
+   * The side columns that the engine can return. Absent if the engine does not report them: `requireColumns()` then
+   * finds out.
+   */
   readonly columns?: readonly ColumnName[];
   /** The fields of this description that are assumed, each with the reason. */
   readonly warnings?: readonly string[];
@@ -176,7 +178,7 @@ export interface WorkerLoad {
   readonly waitingCount?: number;
   /** The used share of the memory for keys and values, 0 to 1. */
   readonly keyValueUse?: number;
-  /** Capacity of that memory in tokens. */
+  /** The capacity of the memory for keys and values, in tokens. */
   readonly keyValueTokens?: number;
 }
 
@@ -201,19 +203,19 @@ export interface ScoreRequest {
   readonly vocabularySize?: number;
 }
 
-/** A request for the logprobs of given ids, and for the most probable ids in the place of each. */
+/** A request for the logprobs of given ids, and for the most probable ids at the position of each id. */
 export interface TopScoreRequest extends ScoreRequest {
-  /** Number of ids in each place, 1 to 100. */
+  /** Number of ids at each position, 1 to 100. */
   readonly topCount: number;
 }
 
-/** The scores of given ids, with the most probable ids in the place of each. */
+/** The scores of given ids, with the most probable ids at the position of each id. */
 export interface TopScores {
-  /** `logprobs[i]` belongs to `ids[from + i]`. */
+  /** `logprobs[i]` is that of `ids[from + i]`. */
   readonly logprobs: readonly number[];
   /**
-   * The bytes of ragged rows with logprobs, which `decodeRagged()` reads. Row i has the most probable ids in the place
-   * of `ids[from + i]`, best first, at most `topCount`. They may lack that id itself.
+   * The bytes of ragged rows with logprobs, which `decodeRagged()` reads. Row i has the most probable ids at the
+   * position of `ids[from + i]`, best first, at most `topCount`. The id itself may not be among them.
    */
   readonly tops: Uint8Array;
 }
@@ -228,9 +230,9 @@ export interface GenerateOptions {
    */
   readonly cutShort?: AbortSignal | undefined;
   /**
-   * Called after `cutShort` aborts if the server has no way to stop early, as llama.cpp's server.
-   * Its answer comes after all tokens are sampled. An engine that neither stops early nor calls this
-   * counts as hung after a while.
+   * Called after `cutShort` aborts if the server has no way to stop early, as llama.cpp's server. Its answer comes
+   * after all tokens are sampled. An engine that neither stops early nor calls this function counts as hung after a
+   * while.
    */
   readonly onNotCutShort?: (() => void) | undefined;
   /**
@@ -239,12 +241,11 @@ export interface GenerateOptions {
    */
   readonly onAbandoned?: (() => void) | undefined;
   /**
-   * Called with sampled ids as they arrive, in order, each id once. Together they are the
-   * generation's ids.
+   * Called with sampled ids as they arrive, in order, each id once. Together they are the generation's ids.
    *
-   * Streamed ids are never withdrawn. If a request breaks later, the turn continues from these ids;
-   * if it cannot continue, the call fails. The callback runs between the server's messages and must
-   * return at once: the engine queues nothing for it. An error that it throws fails the call.
+   * Streamed ids are never withdrawn. If a request breaks later, the turn continues from these ids; if it cannot
+   * continue, the call fails. The callback runs between the server's messages and must return immediately: the engine
+   * queues nothing for it. An error that it throws fails the call.
    */
   readonly onTokens?: ((tokens: StreamedTokens) => void) | undefined;
   /**
@@ -261,16 +262,15 @@ export interface GenerateOptions {
 export interface Engine {
   readonly kind: string;
   /**
-   * Samples one turn and resumes it after interruptions by the engine (weight updates). A turn with
-   * a rule on its complete output is sampled again from its start; if `onTokens` was already called
-   * for it, the call fails with `engine/interrupted`.
+   * Samples one turn and resumes it after interruptions by the engine (weight updates). A turn with a rule on its
+   * complete output is sampled again from its start; if `onTokens` was already called for it, the call fails with
+   * `engine/interrupted`.
    *
-   * @throws RolloutError with party `engine`: `engine/unreachable`, `engine/timeout`,
-   *   `engine/overloaded`, `engine/bad-request`, `engine/prompt-too-long`, `engine/bad-reply`,
-   *   `engine/nan`, `engine/interrupted`, `engine/unauthorized`, `engine/server-error`. It lists
-   *   the tokens that were sampled and discarded.
-   * @throws UsageError if no engine can sample the request (an id outside the vocabulary, or
-   *   `maxNewTokens` below 1), and after `close()`. Nothing is sent.
+   * @throws RolloutError with party `engine`: `engine/unreachable`, `engine/timeout`, `engine/overloaded`,
+   *   `engine/bad-request`, `engine/prompt-too-long`, `engine/bad-reply`, `engine/nan`, `engine/interrupted`,
+   *   `engine/unauthorized`, `engine/server-error`. The error lists the tokens that were sampled and discarded.
+   * @throws UsageError if no engine can sample the request (an id outside the vocabulary, or `maxNewTokens` below 1),
+   *   and after `close()`. Nothing is sent.
    * @throws the signal's reason if the signal aborts. The engine then stops sampling.
    */
   generate(request: GenerateRequest, options?: GenerateOptions): Promise<Generation>;
@@ -293,8 +293,8 @@ export interface Engine {
    */
   score?(request: ScoreRequest, options?: { signal?: AbortSignal }): Promise<readonly number[]>;
   /**
-   * Scores given ids as `score()` does, with the most probable ids in the place of each. Absent if the engine cannot
-   * list them.
+   * Scores given ids as `score()` does, with the most probable ids at the position of each id. Absent if the engine
+   * cannot list them.
    *
    * @throws as `score()`; RolloutError `engine/bad-reply` if the engine lists no ids.
    */

@@ -1,15 +1,15 @@
 import { growth, IdText } from "./id-text.ts";
 import type { TokenIds } from "./token-id.ts";
 
-/** The text of shorter lists is not kept: writing it is fast. */
+/** The number of ids from which a list's text is kept. Writing the text of a shorter list is fast. */
 const minTextCount = 256;
 
 /** The list that owns a buffer. */
 const owners = new WeakMap<ArrayBufferLike, GrowingIds>();
 
 /**
- * An append-only list of token ids: 4 bytes per id, and up to 7 more while its JSON is kept. Readers get a view of
- * its memory. They must not change it, but can: `isDetached` and a hash of the ids show that.
+ * An append-only list of token ids: 4 bytes per id, and up to 7 more while its JSON is kept. Readers get a view of its
+ * memory. Readers must not change the memory. If a reader does, `isDetached` or a hash of the ids shows it.
  */
 export class GrowingIds {
   #ids = new Int32Array(0);
@@ -35,7 +35,11 @@ export class GrowingIds {
     return this.#isDetached || this.#ids.length < this.#count;
   }
 
-  /** @param ids - Valid token ids. */
+  /**
+   * Appends ids.
+   *
+   * @param ids - Valid token ids.
+   */
   append(ids: TokenIds): void {
     const count = this.#count + ids.length;
     this.#replaceLost();

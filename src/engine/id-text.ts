@@ -25,7 +25,7 @@ export class IdText {
   }
 
   /**
-   * Returns the JSON of the first ids without brackets. It stays valid until one of its ids is removed. Returns
+   * Returns the JSON of the first ids without brackets. The text stays valid until one of its ids is removed. Returns
    * `undefined` if the text has more ids, or if a number is below 0.
    */
   of(ids: Int32Array, count: number): Uint8Array | undefined {
@@ -78,7 +78,10 @@ export class TextBudget {
     this.#random = random;
   }
 
-  /** Makes room for a text. Releases random other texts: if all are used in turn, the oldest is the next one needed. */
+  /**
+   * Makes room for a text. Releases other texts at random. The oldest text would be a bad choice, because texts are
+   * used one after the other, so that the oldest is needed next.
+   */
   grows(text: IdText, added: number): void {
     if (text.size === 0) this.#texts.push(text);
     this.#size += added;

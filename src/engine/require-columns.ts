@@ -27,7 +27,7 @@ const remedies: Readonly<Record<string, Readonly<Partial<Record<ColumnName, stri
 
 /**
  * Checks before a run that an engine returns the run's columns: reads its description, and requests one token with each
- * column, because servers ignore what they were not started with.
+ * column, because servers ignore requests for columns that they were not started with.
  *
  * @param options.promptIds - Ids of the model. Default `[0]`.
  * @throws UsageError naming a column that does not arrive, the server, and the way to start it.
@@ -83,7 +83,7 @@ function missingColumn(
   );
 }
 
-/** Describes the model that the run's routes are of, because the run may name another shape than the server's model. */
+/** Describes the shape of routes that the run requests, because it may differ from the server's model. */
 function shapeOf(name: ColumnName, { routedExperts }: ColumnSpecs): string {
   if (name !== "routedExperts" || routedExperts === undefined) return "";
   const { layerCount, perToken, expertCount } = routedExperts;

@@ -166,7 +166,7 @@ function streamedPart(stream: PieceStream | undefined): SampledPiece | undefined
   return { ids, logprobs, versions: [{ tokenCount: ids.length, policyVersion }] };
 }
 
-/** True if the reply was invalid, as opposed to missing. */
+/** True if a reply came and was invalid. False if no reply came. */
 function isUnsound({ code }: AttemptFailure): boolean {
   return code === "engine/bad-reply" || code === "engine/nan";
 }
@@ -183,7 +183,11 @@ function refuseUnusable(reply: PieceReply, { turn, maxNewTokens }: PieceRequest)
   return problem === undefined ? reply : refuseReply(problem, piece.ids.length);
 }
 
-/** @throws RolloutError `engine/nan` the second time. */
+/**
+ * Counts a reply in which the engine met NaN. The first one is repeated.
+ *
+ * @throws RolloutError `engine/nan` the second time.
+ */
 function countNan(
   progress: TurnProgress,
   { requestId, worker }: CallRequest,

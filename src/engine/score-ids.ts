@@ -14,7 +14,7 @@ import type { ScoringProtocol } from "./http/sampling-protocol.ts";
 /** The objects that `scoreIds()` works with. */
 interface ScoreContext extends CallContext {
   readonly scoring: ScoringProtocol;
-  /** Names the call, and spreads calls over workers. */
+  /** The name of the call, by which calls are spread over workers. */
   readonly requestId: string;
 }
 
@@ -81,14 +81,14 @@ async function refuseUnusable(
   return found === undefined ? reply : refuseReply(new ReplyProblem(found.problem, found.expected));
 }
 
-/** True if a temperature does not change scores. 0 scores as 1 does. */
+/** True if a temperature does not change scores. A temperature of 0 counts as 1. */
 export function isNeutral(temperature = 1): boolean {
   return temperature === 0 || temperature === 1;
 }
 
 /**
- * Refuses to score at a temperature if the server ignores it in scores but not in sampled logprobs: the two could not
- * be compared.
+ * Refuses a temperature that the server ignores in scores but not in sampled logprobs, because these two could not be
+ * compared.
  *
  * @throws UsageError
  */

@@ -20,7 +20,10 @@ export function findForeignId(values: ArrayLike<unknown>, vocabularySize?: numbe
   return -1;
 }
 
-/** True if all numbers are from 0 to `end` (exclusive). One pass without branches: each turn checks its complete prompt. */
+/**
+ * True if all numbers are from 0 to `end` (exclusive). Makes one pass without branches, because each turn checks its
+ * complete prompt.
+ */
 function areBelow(values: Int32Array, end: number): boolean {
   let signs = 0;
   let largest = 0;

@@ -43,7 +43,7 @@ export class TokenNotifier {
     };
   }
 
-  /** Stops reporting to the caller. If the call was last reported as held, reports that it is not any more. */
+  /** Stops reporting to the caller. If the call was last reported as held, reports that it is no longer held. */
   mute(): void {
     if (this.#isMuted) return;
     this.#isMuted = true;
@@ -60,7 +60,7 @@ export class TokenNotifier {
    *
    * @param policyVersion - The version that sampled the tokens.
    * @throws RolloutError `engine/interrupted` if tokens were streamed and the request has side columns, which only the
-   *   answer brings.
+   *   answer has.
    */
   toGeneration(
     { requestId, columns }: Pick<GenerateRequest, "requestId" | "columns">,

@@ -11,8 +11,8 @@ interface SeededTurn {
 }
 
 /**
- * Returns the sampling parameters of one turn. If the run has a seed, each turn gets its own. Seeds
- * can be any safe integer. Turns of episodes with consecutive seeds get different seeds.
+ * Returns the sampling parameters of one turn. If the run has a seed, each turn gets a seed of its own. Seeds can be
+ * any safe integer. Turns of episodes with consecutive seeds get different seeds.
  */
 export function samplingOfTurn(
   sampling: SamplingParameters,

@@ -20,13 +20,13 @@ export interface MadeTurn {
 export interface PlayedOutcome {
   /** The agent's messages to the user, in order. */
   readonly said: readonly string[];
-  /** The last message to the user; empty if there was no message. */
+  /** The last message to the user. Empty if there was no message. */
   readonly answer: string;
   /** Every call, in order. */
   readonly calls: readonly MadeCall[];
   /**
-   * The agent's turns in order, each with its actions. A turn with malformed calls only has no actions. Absent if
-   * the agent keeps its conversations itself.
+   * The agent's turns in order, each with its actions. A turn that contains only malformed calls has no actions. Absent
+   * if the agent keeps its conversations itself.
    */
   readonly turns?: readonly MadeTurn[];
   /** True if the episode finished, rather than reaching a limit. */

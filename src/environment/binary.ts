@@ -1,6 +1,6 @@
 import { Buffer } from "node:buffer";
 
-/** Binary data. JavaScript cannot notify of writes to it, so changes by code that holds a reference go unnoticed. */
+/** Binary data. JavaScript does not report writes to it, so changes by code that holds a reference go unnoticed. */
 export type Binary = ArrayBuffer | ArrayBufferView<ArrayBuffer>;
 
 /** The constructor that all typed arrays inherit from. */

@@ -1,10 +1,10 @@
 import { safeCutIndex } from "../secrets/redactor.ts";
 import { isPyDict, isPyList, type PyValue } from "../../packages/python-values/src/value.ts";
 
-/** The most that a brief value keeps: text characters, plus one for each value. */
+/** Maximum size of a brief value: its text characters, plus one for each value. */
 const maxBriefLength = 2000;
 
-/** Replaces the parts that a brief value leaves out. */
+/** The text that replaces the parts that a brief value leaves out. */
 const ellipsis = "…";
 
 /**

@@ -50,7 +50,7 @@ export function isTextual(value: object): boolean {
   return bytesOf(value) !== undefined || builtinText(value) !== undefined || hidesContent(value);
 }
 
-/** The name of an object's class; `Object` if it has none. */
+/** Returns the name of an object's class, or `Object` if the class has no name. */
 export function classOf(value: unknown): string {
   const { constructor } = value as { readonly constructor?: unknown };
   return typeof constructor === "function" ? constructor.name : "Object";
@@ -62,7 +62,7 @@ function bytesOf(value: unknown): Uint8Array | undefined {
   return new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
 }
 
-/** True for an invalid Date. It would be written as `null`, which means "no date". */
+/** True for an invalid Date. JSON would write it as `null`, which means "no date". */
 function isInvalidDate(value: unknown): boolean {
   return value instanceof Date && (value.toJSON() as unknown) === null;
 }

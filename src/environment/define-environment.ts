@@ -31,7 +31,7 @@ export interface StateContext {
 
 /** The parts of an environment. `Item` is the type of one task. */
 export interface EnvironmentOptions<Item extends TaskItem, State, ToolArguments> {
-  /** Letters, digits, `-`, `_` and `.`. */
+  /** The environment's name: letters, digits, `-`, `_` and `.`. */
   readonly name: string;
   /** The tasks of the split `test`, or the tasks of several splits by name. */
   readonly tasks: TaskSplits<Item>;
@@ -48,7 +48,7 @@ export interface EnvironmentOptions<Item extends TaskItem, State, ToolArguments>
     | readonly Tool<State>[]
     | ToolRecord<ToolArguments, State>
     | ((task: Item) => readonly Tool<State>[]);
-  /** The user if no model plays one: lines or a `User`. Default: says the instruction. */
+  /** The user if no model plays one: lines or a `User`. Default: a user that says the instruction. */
   readonly user?: DefinedUser<NoInfer<Item>>;
   /** Scores the state that the tools left. */
   readonly score: (
@@ -56,9 +56,9 @@ export interface EnvironmentOptions<Item extends TaskItem, State, ToolArguments>
     task: Item,
     episode: PlayedEpisode<State>,
   ) => ScoreResult<State> | Promise<ScoreResult<State>>;
-  /** Called after each call: true if the episode is over. Default: the episode ends when the user leaves. */
+  /** Returns true if the episode is over. Called after each call. Default: the episode ends when the user leaves. */
   readonly isDone?: (state: State, task: Item) => boolean;
-  /** Frees what `initialState()` opened, after every episode. */
+  /** Frees the resources that `initialState()` opened. Called after every episode. */
   readonly dispose?: (state: State, task: Item) => unknown;
   /** The origin of the tasks, in words. */
   readonly source?: string;
@@ -71,7 +71,7 @@ export interface EnvironmentOptions<Item extends TaskItem, State, ToolArguments>
 
 /** An environment with its own user. */
 export interface DefinedEnvironment<Item = unknown> extends Environment<Item> {
-  /** Plays the user if no model does. */
+  /** The user that is played if no model plays the user. */
   readonly user: User<Item>;
 }
 
@@ -145,7 +145,7 @@ export function defineEnvironment<Item extends TaskItem, State, ToolArguments>(
   };
 }
 
-/** The most binary data in a state, in bytes. Each episode copies it. */
+/** Maximum amount of binary data in a state, in bytes. Each episode copies it. */
 const maxBinaryLength = 8 * 1024 * 1024;
 
 /**
@@ -175,7 +175,11 @@ async function openState<Item, State>(
   );
 }
 
-/** @throws UsageError naming a tool whose answers depend on data that no recording restores. */
+/**
+ * Refuses `repeatable` if a tool's answers cannot be repeated.
+ *
+ * @throws UsageError naming a tool whose answers depend on data that no recording restores.
+ */
 function assertRepeatable<State>(
   name: string,
   tools: ReadonlyMap<string, Tool<State>> | undefined,
@@ -203,7 +207,11 @@ const partNames = [
   "repeatable",
 ];
 
-/** @throws UsageError naming the first part that is missing or of the wrong kind. */
+/**
+ * Checks the parts of the definition.
+ *
+ * @throws UsageError naming the first part that is missing or of the wrong kind.
+ */
 function assertParts(options: Readonly<Record<string, unknown>>): void {
   const { name } = options;
   if (typeof name !== "string" || !/^[\w.-]+$/.test(name) || name.startsWith("tau-")) {
@@ -235,7 +243,7 @@ function assertParts(options: Readonly<Record<string, unknown>>): void {
 }
 
 interface EnvironmentTools<Item, State> {
-  /** The tools of every task; `undefined` if each task has its own. */
+  /** The tools of every task. Absent if each task has its own tools. */
   readonly shared?: ReadonlyMap<string, Tool<State>>;
   /** Returns the tools of one task. */
   readonly read: (task: Task<Item>, place: string) => ReadonlyMap<string, Tool<State>>;

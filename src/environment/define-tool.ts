@@ -16,7 +16,7 @@ export interface ToolMembers<Arguments, State> {
    * The parameters: an object of zod or another Standard Schema library, or a JSON Schema. Default: no parameters.
    */
   readonly parameters?: ToolParameters<Arguments>;
-  /** Time limit of a call in milliseconds; a call that exceeds it fails the episode. Default 30 seconds. */
+  /** Time limit of a call in milliseconds. A call that exceeds it fails the episode. Default 30 000. */
   readonly timeoutMs?: number;
   /** True if a successful call ends the episode. A refused call does not. */
   readonly ends?: boolean;
@@ -33,12 +33,12 @@ export interface ToolOptions<Arguments, State> extends ToolMembers<Arguments, St
   readonly name: string;
 }
 
-/** A tool for environments with this state; made by `defineTool()`. */
+/** A tool for environments with this state. `defineTool()` creates it. */
 export interface Tool<in State> {
   readonly name: string;
   /** The definition that the model sees. */
   readonly definition: ToolDefinition;
-  /** Used by `defineEnvironment()`. */
+  /** The tool as `defineEnvironment()` calls it. */
   readonly callable: CallableTool<State>;
 }
 
@@ -82,9 +82,9 @@ export interface ForeignTool<State> {
 }
 
 /**
- * Defines a tool with arguments that another program checks as well. Parts of its JSON Schema that cannot be used
- * are not checked here.
- * @throws UsageError for everything else that is wrong with it.
+ * Defines a tool with arguments that another program checks as well. Parts of its JSON Schema that cannot be used are
+ * not checked here.
+ * @throws UsageError for any other problem of the tool.
  */
 export function defineForeignTool<Arguments, State = unknown>(
   options: ToolOptions<Arguments, State>,

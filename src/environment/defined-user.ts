@@ -11,7 +11,7 @@ export type DefinedUser<Item> =
   | readonly UserLine[]
   | ((task: Item) => readonly UserLine[]);
 
-/** The user leaves without a word. */
+/** The last line of a user that leaves without a word. */
 const silence = { text: "", leaves: true } as const;
 
 /**
@@ -39,7 +39,11 @@ export function toUser<Item>(environment: string, user: DefinedUser<Item> | unde
   return createScriptedUser({ lines: [...user, silence] });
 }
 
-/** @throws RolloutError `user/bad-line` if the author's function returns no lines. */
+/**
+ * Returns the lines of the author's `user()` for a task.
+ *
+ * @throws RolloutError `user/bad-line` if the author's function returns no lines.
+ */
 function drawnLines<Item>(
   environment: string,
   user: (task: Item) => readonly UserLine[],

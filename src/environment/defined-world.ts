@@ -17,7 +17,7 @@ import { placeOfThrow } from "../text/source-place.ts";
 import { callDefinedTool, noSuchTool, type ToolOutcome } from "./tool-call.ts";
 import { sayToUser, stepOfCall } from "./world-step.ts";
 
-/** The third argument of `score()`: the episode beside state and task. */
+/** The third argument of `score()`: the facts about the episode beside its state and task. */
 export interface PlayedEpisode<State> extends PlayedOutcome {
   /** The initial state. Frozen, except binary data, which is a copy. */
   readonly initial: State;

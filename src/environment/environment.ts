@@ -11,11 +11,11 @@ export type Action =
   | { readonly type: "say"; readonly content: string }
   | { readonly type: "call"; readonly name: string; readonly arguments: PyDict };
 
-/** A turn of the agent, for worlds that take it whole. */
+/** A turn of the agent, for worlds that take a turn as a whole. */
 export interface AgentTurn {
   /** The turn as a message, with all its calls. */
   readonly message: AssistantMessage;
-  /** `length` if the turn was cut off at its limit. */
+  /** The reason for the end of the turn. `length` if the turn was cut off at its limit, otherwise `stop`. */
   readonly finish: "stop" | "length";
   /** The number of the prompt's tokens and of the sampled tokens. Absent if the caller does not sample. */
   readonly usage?: { readonly promptTokens: number; readonly sampledTokens: number };
@@ -33,7 +33,7 @@ export interface Step {
   readonly source: string;
   /** True if the tool reports a mistake of the caller and changed nothing. */
   readonly isError?: boolean;
-  /** The reason why the episode is over; absent while it continues. */
+  /** The reason why the episode is over. Absent while it continues. */
   readonly done?: "user-left" | "terminal-tool" | "finished";
 }
 
@@ -47,11 +47,11 @@ export interface Score {
   readonly components?: RewardComponents;
   /** The part of the reward that each turn of the agent earned. Their sum is the reward. Default: none. */
   readonly turnRewards?: readonly number[];
-  /** True if the attempt reached its goal; evaluations count it. Default: it did if the reward is 1. */
+  /** True if the attempt reached its goal. Evaluations count such attempts. Default: true if the reward is 1. */
   readonly success?: boolean;
 }
 
-/** One attempt's world. It is opened for one episode, shares no state and is never reset. */
+/** One attempt's world. A world is opened for one episode, shares no state and is never reset. */
 export interface World extends AsyncDisposable {
   /** The tools of this task, if they differ from the environment's. */
   readonly tools?: readonly ToolDefinition[];
@@ -96,9 +96,9 @@ export interface World extends AsyncDisposable {
 
 /** A domain: tools, policy text, state and scoring. */
 export interface Environment<Data = unknown> {
-  /** For example `tau-retail`. */
+  /** The environment's name, for example `tau-retail`. */
   readonly name: string;
-  /** The origin of its data, in words. */
+  /** The origin of the environment's data, in words. */
   readonly source: string;
   /** Number of tasks of each split. */
   readonly splits: Readonly<Record<string, number>>;
@@ -111,6 +111,8 @@ export interface Environment<Data = unknown> {
    */
   readonly definedAt?: string;
   /**
+   * Returns the task at an index of a split.
+   *
    * @throws UsageError for an unknown split or an index out of range.
    */
   task(split: string, index: number): Task<Data>;
@@ -127,9 +129,9 @@ export interface Environment<Data = unknown> {
     options: {
       readonly user: UserSession;
       readonly signal: AbortSignal;
-      /** Records work that the world cannot repeat; absent outside of episodes: see `callThrough`. */
+      /** Records work that the world cannot repeat; see `callThrough`. Absent outside of episodes. */
       readonly outside?: Outside;
-      /** Gets the names of the members that the score compares. For `checkEnvironment()`; absent in runs. */
+      /** Called with the names of the members that the score compares. For `checkEnvironment()`; absent in runs. */
       readonly onCompared?: (compared: ComparedMembers) => void;
     },
   ): Promise<World>;

@@ -2,8 +2,8 @@ import { RolloutError, UsageError } from "../errors.ts";
 import { onAbort } from "../async/on-abort.ts";
 
 /**
- * Returns the resource under a key, such as a connection, a process or a sandbox. Opens it at the first call. It
- * lives until the episode ends.
+ * Returns the resource under a key, such as a connection, a process or a sandbox. Opens the resource at the first call.
+ * The resource stays open until the episode ends.
  */
 export type GetResource = <Resource extends AsyncDisposable>(
   key: object,
@@ -18,7 +18,7 @@ const restMs = 60_000;
 
 interface Held {
   readonly opening: Promise<AsyncDisposable>;
-  /** `undefined` while the resource is being opened. */
+  /** The resource. `undefined` while it is being opened. */
   resource?: AsyncDisposable;
 }
 

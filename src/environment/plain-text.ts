@@ -1,12 +1,12 @@
 import { isSparse } from "./state/sparse-list.ts";
 import { shorten } from "../secrets/shorten.ts";
 
-/** The reason why a value cannot be written as text for a model or as JSON. */
+/** The error for a value that cannot be written as text for a model or as JSON, with the reason. */
 export class NotPlain extends Error {
   override readonly name = "NotPlain";
 }
 
-/** The deepest nesting that is written. */
+/** Maximum nesting that is written. */
 const maxDepth = 200;
 
 /** Types of message parts in other frameworks that are not text. */

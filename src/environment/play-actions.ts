@@ -14,7 +14,8 @@ export interface PlayedActions {
 }
 
 /**
- * Plays the given actions in place of an agent, each as a turn, and scores the result. Use it to try and to test an environment.
+ * Plays the given actions in place of an agent, each as a turn, and scores the result. Use this function to try out and
+ * to test an environment.
  *
  * @throws UsageError if actions follow the end of the episode.
  * @throws RolloutError if the user or the environment fails.
@@ -29,7 +30,7 @@ export async function playActions<Data>(
   }: {
     readonly task: Task<Data>;
     readonly user: User;
-    /** The user's seed; default 0. */
+    /** The user's seed. Default 0. */
     readonly seed?: number;
     readonly actions: readonly Action[];
   },
@@ -46,7 +47,7 @@ export async function playActions<Data>(
   return await playInWorld(calls, actions);
 }
 
-/** The calls of a world that given actions need. */
+/** The methods of a world that given actions need. */
 export interface PlayedWorld {
   begin(): Promise<string>;
   step(action: Action): Promise<Step>;
@@ -77,7 +78,7 @@ export async function playInWorld(
 export interface ReplayedCalls {
   /** `observations[i]` is the answer to the i-th call. */
   readonly observations: readonly string[];
-  /** `stateHashes[i]` is the hash of the state after the i-th call; absent if the world has no hashes. */
+  /** `stateHashes[i]` is the hash of the state after the i-th call. Absent if the world has no hashes. */
   readonly stateHashes?: readonly string[];
 }
 

@@ -23,7 +23,7 @@ export type StandardResult<Output> =
 /** One issue of a value. */
 export interface StandardIssue {
   readonly message: string;
-  /** The place within the value; absent or empty for the complete value. */
+  /** The path to the problem within the value. Absent or empty for the complete value. */
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
 }
 

@@ -22,12 +22,16 @@ export type TaskSplits<Item> = TaskList<Item> | Readonly<Record<string, TaskList
 interface NamedTasks<Item> {
   /** Number of tasks of each split. */
   readonly splits: Readonly<Record<string, number>>;
-  /** @throws UsageError for an unknown split, an index out of range, or an invalid task. */
+  /**
+   * Returns the task at an index of a split.
+   *
+   * @throws UsageError for an unknown split, an index out of range, or an invalid task.
+   */
   task(split: string, index: number): Task<Item>;
 }
 
 /**
- * Assigns ids to tasks. Tasks of arrays are validated at once, drawn tasks when they are drawn.
+ * Assigns ids to tasks. Tasks of arrays are validated immediately, drawn tasks when they are drawn.
  *
  * @throws UsageError naming the task and its problem.
  */

@@ -18,7 +18,7 @@ export type ToolParameters<Arguments> = StandardSchema<Arguments> | ObjectSchema
 export type CheckedArguments =
   | {
       readonly value: unknown;
-      /** The reason why the arguments were not checked; absent if they were. */
+      /** The reason why the arguments were not checked. Absent if they were checked. */
       readonly unchecked?: string;
     }
   | { readonly problems: readonly string[] };

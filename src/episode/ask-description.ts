@@ -12,13 +12,13 @@ export interface AskDescriptionOptions {
   readonly signal?: AbortSignal | undefined;
   /** Time limit in milliseconds. Default: that of a turn, because some engines sample to describe themselves. */
   readonly timeoutMs?: number;
-  /** Default: the system clock. */
+  /** The clock of the time limit. Default: the system clock. */
   readonly clock?: Pick<Clock, "after" | "now"> | undefined;
 }
 
 const optionalTexts = ["url", "model", "policyVersion", "weightsFile", "engineVersion"];
 
-/** Known members. They may also be getters of a class. */
+/** The known members. Each may also be a getter of a class. */
 const members: readonly string[] = [
   "kind",
   "logprobConvention",
@@ -32,8 +32,8 @@ const members: readonly string[] = [
 const conventions: readonly unknown[] = ["tempered", "raw", "processed"];
 
 /**
- * Calls an engine's `describe()` and checks the result. An invalid context length is left out with a warning: with it,
- * all episodes would end before their first turn.
+ * Calls an engine's `describe()` and checks the result. An invalid context length is left out with a warning, because
+ * such a limit would end all episodes before their first turn.
  *
  * @throws RolloutError with party `engine` if the engine times out, fails or returns an invalid description.
  * @throws UsageError as the engine does.
@@ -69,7 +69,7 @@ export async function askDescription(
   }
 }
 
-/** Returns a checked copy. It is recorded with the run, and the engine may reuse its object. */
+/** Returns a checked copy of the description. The run records the copy, because the engine may reuse its own object. */
 function checkDescription(
   answer: unknown,
   { kind, complete }: Pick<Engine, "kind" | "complete">,

@@ -2,14 +2,14 @@ import { callThrough, type Outside } from "../outside.ts";
 import type { UserSession } from "../user/user.ts";
 import type { Play } from "./play.ts";
 
-/** The state of a user that is not repeatable. */
+/** The state of a user that is not repeatable (see `User.repeatable`). */
 interface BorrowedUser {
   /**
    * The user's `outside`. Calls made for a line are not recorded, because the line itself is, and a replay does not
    * make them.
    */
   readonly outside: Outside;
-  /** Number of lines requested now. A world may request several at once. */
+  /** The number of lines that are being requested. A world may request several at the same time. */
   askedCount: number;
 }
 

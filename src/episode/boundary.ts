@@ -33,9 +33,9 @@ export interface Boundary {
 }
 
 /**
- * Failures that a call to a party may throw unchanged, by their parties. A world calls its user, and may score at each
- * step. A judge, tool or user that samples with an engine of this package fails by itself: the policy's engine is not
- * at fault.
+ * For each party that is called: the parties with failures that the call may throw unchanged. A world calls its user,
+ * and may score at each step. A judge, tool or user that samples with an engine of this package is itself responsible
+ * for a failure: the policy's engine is not at fault.
  */
 const passedFailures: Readonly<Record<Party, readonly Party[]>> = {
   engine: ["engine"],
@@ -46,14 +46,17 @@ const passedFailures: Readonly<Record<Party, readonly Party[]>> = {
   internal: parties,
 };
 
-/** Names of an environment's functions for its author: with `defineEnvironment()`, and written by hand. */
+/**
+ * The names of an environment's functions in messages for its author: for `defineEnvironment()`, and for an environment
+ * that is written by hand.
+ */
 const functions = {
   open: ["initialState()", "open()"],
   score: ["score()", "score()"],
   dispose: ["dispose()", "[Symbol.asyncDispose]()"],
 } as const;
 
-/** The same for an environment in Python. */
+/** The names of the functions of an environment in Python. */
 const inPython = {
   open: "state() or open()",
   score: "score()",
@@ -103,8 +106,8 @@ export function crossBoundary<Result>(
 }
 
 /**
- * Calls foreign code as `crossBoundary()` does, after the wait for it has begun. The time limit then also holds if the
- * code is ended from outside, such as an endless loop.
+ * Calls foreign code as `crossBoundary()` does, but one microtask later, when the time limit is running. So the limit
+ * also counts for code that must be ended from outside, such as an endless loop.
  */
 export async function crossLater<Result>(
   watch: CallWatch,
@@ -117,7 +120,7 @@ export async function crossLater<Result>(
   });
 }
 
-/** A class, because each turn of each episode creates several. */
+/** The errors of a call to foreign code. A class, because each turn of each episode creates several. */
 class BoundaryTerms implements CallTerms {
   readonly #watch: CallWatch;
   readonly #boundary: Boundary;
@@ -158,9 +161,9 @@ export function nameThrown(
 }
 
 /**
- * Calls foreign code that normally returns at once, without a time limit. If it returns a promise or thenable instead,
- * `crossBoundary()` waits for that. Errors are attributed as in `crossBoundary()`, and thrown at once if the code
- * throws at once.
+ * Calls foreign code that normally returns immediately, without a time limit. If it returns a promise or thenable
+ * instead, `crossBoundary()` waits for that. Errors are attributed as in `crossBoundary()`, and thrown immediately if
+ * the code throws immediately.
  *
  * @param boundary - Called only when needed: each turn makes several such calls, and few of them wait or fail.
  */

@@ -7,7 +7,7 @@ export function countEpisode(
   turns: readonly TurnRecord[],
   segments: readonly Segment[],
   formatErrorCount: number,
-  /** The index of the episode's first own turn. The ids of a fork's earlier turns belong to the original. */
+  /** The index of the episode's first own turn. The ids of a fork's earlier turns are counted in the original. */
   firstTurn = 0,
 ): EpisodeCounts {
   const attemptCounts: Partial<Record<AttemptStatus, number>> = {};

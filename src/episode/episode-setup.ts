@@ -25,7 +25,7 @@ export interface EpisodeAssignment {
   readonly groupIndex?: number;
   /** 0-based index in the group. */
   readonly sampleIndex: number;
-  /** The place at which the attempt was forked from another. Absent if it is not a fork. */
+  /** The attempt and the turn from which this attempt was forked. Absent if it is not a fork. */
   readonly forkedFrom?: ForkPlace;
   /** Seed of the user, and of the engine if sampling is seeded. */
   readonly seed: number;
@@ -38,8 +38,8 @@ export interface EpisodeAssignment {
 }
 
 /**
- * Plays one attempt, as `playEpisode()` does. The time limit is `longestPlayMs()`. After `interrupt` aborts, the player
- * has the time of `leaveMs()`. `signal` aborts when a limit ends.
+ * Plays one attempt, as `playEpisode()` does. The player has `longestPlayMs()` milliseconds, and `leaveMs()` after
+ * `interrupt` aborts. `signal` aborts at the end of this time.
  *
  * @throws the reason of `signal` if it aborts. After an interruption, returns an `aborted` episode, or throws the
  *   reason of `interrupt` if there is none.
@@ -55,11 +55,13 @@ export type PlayAttempt = (
   },
 ) => Promise<Episode>;
 
-/** The parties and settings of episodes. One setup serves any number of concurrent episodes. */
+/**
+ * The engine, agent, environment, user and settings of episodes. One setup serves any number of concurrent episodes.
+ */
 export interface EpisodeSetup {
   readonly environment: Environment;
   readonly user: User;
-  /** With `complete()`, it returns messages: episodes then have no ids and no rows. */
+  /** The engine. One with `complete()` returns messages: its episodes have no ids and no rows. */
   readonly engine: Engine;
   /** Required if the engine returns ids. Absent if it returns messages. */
   readonly renderer?: Renderer;
@@ -68,7 +70,9 @@ export interface EpisodeSetup {
   readonly limits: EpisodeLimits;
   /** The side columns that the engine returns with each turn. Default: none. */
   readonly columns?: ColumnSpecs;
-  /** Keeps the columns' bytes. Default: in memory, with the rows. A run with a folder writes them there. */
+  /**
+   * Keeps the columns' bytes. Default: in memory, with the rows. A run with a folder writes the bytes to the folder.
+   */
   readonly columnStore?: ColumnStore;
   /**
    * A custom player instead of `playEpisode()`, for agents that keep their conversations themselves. Such attempts are
@@ -77,8 +81,8 @@ export interface EpisodeSetup {
    */
   readonly play?: PlayAttempt;
   /**
-   * Returns milliseconds since the epoch. If it is `Date.now` itself, an episode's time advances with `clock` from its
-   * start, so changes of the system time do not affect it.
+   * Returns milliseconds since the epoch. With `Date.now` itself, an episode's time advances with `clock` from the
+   * episode's start, so changes of the system time do not affect it.
    */
   readonly now: () => number;
   /**

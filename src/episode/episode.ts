@@ -12,7 +12,7 @@ import type { UserSpending, UserUsage } from "../user/user.ts";
 
 /** A tool call or a user reply that a turn caused. JSON-able. */
 export interface TurnStep {
-  /** The tool's name, or `user`. */
+  /** The tool's name, or `user` for a reply of the user. */
   readonly source: string;
   readonly callId: string;
   /** The call's arguments as JSON. Absent for words and refusals. */
@@ -20,7 +20,7 @@ export interface TurnStep {
   readonly observation: string;
   /**
    * `acted`: the environment performed it. `refused`: the environment did not get it, and the policy got an error.
-   * `ignored`: neither got it, and `observation` is empty.
+   * `ignored`: neither the environment nor the policy got anything, and `observation` is empty.
    */
   readonly result: "acted" | "refused" | "ignored";
   readonly isError?: boolean;
@@ -36,7 +36,7 @@ export interface AttemptRecord extends AttemptPlace {
 
 /** Facts about the form of a turn. JSON-able. */
 export interface FormatFacts {
-  /** True if all calls are well formed, no markup leaks, and the reasoning is well formed. */
+  /** True if the turn has no malformed call, no leaked markup and no malformed reasoning. */
   readonly formatOk: boolean;
   /** The first malformed call, if any. */
   readonly firstError?: Pick<AttemptRecord, "status" | "span" | "tokenSpan">;
@@ -54,18 +54,18 @@ export interface TurnRecord {
    * content and the calls, each in a line of its own.
    */
   readonly text: string;
-  /** The reasoning, if any. It is not part of the parsed text. */
+  /** The reasoning, if any. It was removed before calls were parsed. */
   readonly reasoning?: string;
   readonly finish: "stop" | "length";
   readonly sampledTokenCount: number;
   readonly promptTokenCount: number;
   readonly cachedTokenCount?: number;
-  /** Present if the engine reported no token counts for the turn. They are 0 then. */
+  /** Present if the engine reported no token counts for the turn. The counts are then 0. */
   readonly isUnmetered?: true;
   readonly attemptCounts: Readonly<Partial<Record<AttemptStatus, number>>>;
   /** All attempts to call a tool, in the order of the text, if any. Spans count from the start of `text`. */
   readonly attempts?: readonly AttemptRecord[];
-  /** Absent if the agent's turns have no markup. */
+  /** Faults in the markup of the turn's calls and reasoning. Absent for agents without such markup: act and react. */
   readonly format?: FormatFacts;
   readonly steps: readonly TurnStep[];
   /** Sampled ids that no row contains, if any. */
@@ -113,7 +113,7 @@ export interface EpisodeCounts {
   readonly malformedThinkingCount?: number;
 }
 
-/** The part of a fork's totals that belongs to the original. JSON-able. */
+/** The part of a fork's totals that comes from the shared turns, and counts in the original. JSON-able. */
 export interface SharedCounts {
   readonly turnCount: number;
   readonly toolCallCount: number;
@@ -147,18 +147,18 @@ export interface TreeTurn {
   readonly constraint?: string;
   /** Remarks on the turn's place in the tree, if any. */
   readonly notes?: readonly string[];
-  /** Names that the agent gave the conversation, if any. They are not identities. */
+  /** Names that the agent gave the conversation, if any. Two conversations may have the same names. */
   readonly labels?: Readonly<Record<string, string>>;
-  /** The part that the turn plays in the agent's work. */
+  /** The role of the turn in the agent's work. */
   readonly role?: TurnRole;
   /**
-   * The earlier turn that the turn comes from: on the first turn of a conversation or a branch, on summaries, and on
-   * turns that received the result of a sub-agent. Absent if nothing shows it.
+   * A link to the earlier turn from which this turn follows. Present on the first turn of a conversation or a branch,
+   * on summaries, and on turns that received the result of a sub-agent. Absent without evidence.
    */
   readonly from?: TurnLink;
   /**
-   * The evidence that nothing continued the turn, which is a summary or a reply to a repeated request. No row trains
-   * it. Absent otherwise.
+   * The evidence that no later turn continued or used this turn, a summary or a reply to a repeated request. No row
+   * trains such a turn. Absent for all other turns.
    */
   readonly rejected?: Rejection;
 }
@@ -193,7 +193,7 @@ export interface Episode extends RolloutIdentity, RolloutEnd {
   readonly counts: EpisodeCounts;
   readonly userUsage: UserUsage;
   /**
-   * The part of `counts` and `userUsage` from the turns before a fork. It belongs to the original, and a run's totals
+   * The part of `counts` and `userUsage` from the turns before a fork. It counts in the original, so a run's totals
    * leave it out. Absent if the episode is not a fork.
    */
   readonly shared?: SharedCounts;
@@ -201,7 +201,7 @@ export interface Episode extends RolloutIdentity, RolloutEnd {
   readonly startedAtMs: number;
   readonly durationMs: number;
   readonly messages: readonly Message[];
-  /** In the order of the rows. */
+  /** The turns, in the order of the rows. */
   readonly turns: readonly TurnRecord[];
   /** The tree of turns in order of time, for agents that keep their conversations themselves. */
   readonly tree?: readonly TreeTurn[];

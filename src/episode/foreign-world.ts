@@ -24,7 +24,7 @@ export interface WorldTerms {
   readonly onCompared?: (compared: ComparedMembers) => void;
 }
 
-/** Returns the terms of an attempt's world, without its optional parts. */
+/** Returns the parameters for opening an attempt's world, without the optional ones. */
 export function worldTermsOf({
   assignment,
   clock,

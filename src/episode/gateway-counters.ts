@@ -14,7 +14,7 @@ export interface GatewayCounts {
   readonly unenforced: Readonly<Record<string, number>>;
   /** Number of calls that were withheld because the client accepts one call a turn. */
   readonly leftOutCallCount: number;
-  /** Number of turns that nothing continued and that no row trains, by the evidence for it. */
+  /** Number of rejected turns, which no later turn continued or used and no row trains, by evidence. */
   readonly rejectedTurns: Readonly<Record<string, number>>;
   /** Number of requests that were refused as wrong, by error message. */
   readonly refused: Readonly<Record<string, number>>;
@@ -39,7 +39,7 @@ const maxNames = 100;
 /** Maximum length of a name, in characters. Longer names are cut. */
 const maxNameLength = 200;
 
-/** Counts the names beyond `maxNames`. */
+/** The name under which the names beyond `maxNames` are counted. */
 const otherName = "others";
 
 /** Counts the requests and turns of a gateway, a session or a run. */
@@ -66,7 +66,7 @@ export class GatewayCounters {
     this.#total = total;
   }
 
-  /** Counts a sampled turn. `cause` is absent if it continues a conversation. */
+  /** Counts a sampled turn. `cause` is `undefined` for a turn that continues a conversation. */
   turn(cause: string | undefined, notes: readonly string[]): void {
     this.add(
       cause === undefined

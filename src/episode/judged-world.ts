@@ -30,7 +30,7 @@ export interface JudgedTerms {
   /** The time limit of each line of the user, in milliseconds. Default: `timeoutMs`. */
   readonly userTimeoutMs?: number;
   readonly signal: AbortSignal;
-  /** Wraps the session that the world talks to. It gets only lines that a run accepts. */
+  /** Wraps the session that the world talks to. The wrapper gets only lines that a run accepts. */
   readonly wrap?: (session: UserSession) => UserSession;
   readonly onCompared?: (compared: ComparedMembers) => void;
 }
@@ -58,7 +58,11 @@ export class JudgedWorld implements AsyncDisposable {
     this.world = opened.world;
   }
 
-  /** @throws RolloutError that names the responsible party. */
+  /**
+   * Opens the user's session and the world of a task.
+   *
+   * @throws RolloutError that names the responsible party.
+   */
   static async open(terms: JudgedTerms): Promise<JudgedWorld> {
     const { environment, user, task, seed, clock, timeoutMs, signal, onCompared } = terms;
     const { userTimeoutMs = timeoutMs, wrap = (session) => session } = terms;
@@ -93,7 +97,11 @@ export class JudgedWorld implements AsyncDisposable {
     );
   }
 
-  /** @param turn - The turn that has the action. Absent: the world gets none. */
+  /**
+   * Performs an action in the world, and checks the answer.
+   *
+   * @param turn - The turn of the action. Absent: the world gets the action without a turn.
+   */
   async step(action: Action, turn?: AgentTurn): Promise<Step> {
     this.#stepCount += 1;
     const name = nameOf(action);

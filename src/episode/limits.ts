@@ -2,7 +2,7 @@
 export interface EpisodeLimits {
   /** Number of turns. Default 30, as in τ-bench. */
   readonly maxTurns: number;
-  /** Ids sampled in one turn. Default 1,024. */
+  /** Number of ids sampled in one turn. Default 1,024. */
   readonly maxTokensPerTurn: number;
   /**
    * Number of ids after the first prompt, sampled or not, in the complete episode. The prompts of a rewritten history
@@ -11,8 +11,8 @@ export interface EpisodeLimits {
   readonly maxEpisodeTokens: number;
   /**
    * Number of ids of prompt and output together. Default: the context length that the engine reports. An answer of more
-   * than 4,000,000 characters is not encoded: it exceeds any limit. If no context length is known, it is a failure of
-   * the party that gave it.
+   * than 4,000,000 characters exceeds any limit, and is not encoded. If no context length is known, such an answer is a
+   * failure of the party that gave it.
    */
   readonly maxContextTokens: number;
   /** Number of turns with malformed calls only, after which the episode ends. Default 10. */
@@ -48,7 +48,10 @@ export interface EpisodeLimits {
   readonly toolTimeoutMs: number;
   /** Time limit of the score, in milliseconds. Default 1 minute. */
   readonly scoreTimeoutMs: number;
-  /** Effect of a turn that reaches its length limit: it ends the episode, or is closed and answered. */
+  /**
+   * Effect of a turn that reaches its length limit: `end` ends the episode, `close-and-continue` closes the turn and
+   * answers it.
+   */
   readonly onLength: "end" | "close-and-continue";
 }
 

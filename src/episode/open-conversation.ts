@@ -81,8 +81,8 @@ async function renderOpening(play: Play, { messages, tools }: Opening): Promise<
 }
 
 /**
- * Attributes a tool that the template hides. A tool of the environment is hidden in all tasks: that is a usage error. A
- * tool of one world is that world's failure, and any other tool is the agent's.
+ * Attributes a tool that the template hides. A tool of the environment is hidden in all tasks, which is a usage error.
+ * A hidden tool of one world is a failure of that world, and any other hidden tool a failure of the agent.
  */
 function attributeHiddenTool(play: Play, cause: HiddenTool): Error {
   const { assignment, setup, tools } = play;

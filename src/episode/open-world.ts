@@ -63,7 +63,7 @@ function writeTools(tools: Terms["tools"]): string {
 }
 
 /**
- * Returns the tools and the policy text of a task, without known secrets: those of its world, else those of the
+ * Returns the tools and the policy text of a task, without known secrets. The world's own ones replace those of the
  * environment.
  *
  * @throws RolloutError `environment/bad-world` if they are invalid.
@@ -109,7 +109,7 @@ function describeWorld({ tools, policyText }: World): WorldFacts {
   };
 }
 
-/** Returns a stand-in for a world that is not opened again. All answers come from the recording. */
+/** Returns a stand-in for a world that a replay does not open. All its answers come from the recording. */
 function recordedWorld({ playback }: Play, facts: WorldFacts): World {
   const refuse = (): never => {
     throw playback!.end("the recording does not say what its world answered");

@@ -54,12 +54,12 @@ type EpisodeEnd = RolloutEnd & ScoreFields;
  * Plays one episode: opens the world, plays turns until the policy, the environment or a limit ends the episode, scores
  * it, and returns its record.
  *
- * An outage ends the episode as `failed`, with everything recorded so far and without a reward. The deadline truncates
- * the episode, which is not scored then. A failure to dispose of the world does not affect a scored episode.
+ * An outage ends the episode as `failed`, with everything recorded so far and without a reward. An episode that reaches
+ * its deadline is truncated and not scored. A failure to dispose of the world does not affect a scored episode.
  *
  * @throws the signal's reason if the caller aborts.
- * @throws ReplayDivergence if the episode differs from its recording. In the shared turns of a fork, that is a failure
- *   instead (`agent/not-repeatable`).
+ * @throws ReplayDivergence if the episode differs from its recording. In the shared turns of a fork, such a difference
+ *   is a failure of the episode instead, with the code `agent/not-repeatable`.
  * @throws RecordingEnd if the recording does not suffice.
  * @throws InvariantError for bugs of this package.
  */
@@ -182,6 +182,8 @@ async function playThrough(
 }
 
 /**
+ * Checks that the recording has all turns that a fork shares.
+ *
  * @throws RecordingEnd if the recording ends before a fork's first own turn. Sampling shared turns again would change
  *   them.
  */
@@ -192,7 +194,10 @@ function assertReaches(past: Inputs = { inputs: [], times: [] }, forkAt: number)
   );
 }
 
-/** Returns the error for a fork with an engine that returns messages: a fork's shared turns are ids of its prompt. */
+/**
+ * Returns the error for a fork with an engine that returns messages. A fork needs ids, because its shared turns become
+ * its prompt.
+ */
 function noForks({ engine }: EpisodeSetup): UsageError {
   return new UsageError(
     `Cannot fork an episode with the engine ${engine.kind}: it returns messages without token ids, and a fork's rows ` +

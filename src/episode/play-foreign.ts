@@ -76,7 +76,8 @@ export function withoutEpisode(
 }
 
 /**
- * Checks a custom player's episode as `turnwright verify` does, and returns a copy. The player may reuse its lists.
+ * Checks a custom player's episode as `turnwright verify` does, and returns a copy. The copy is needed because the
+ * player may reuse its lists.
  *
  * @throws TypeError if it is not an episode of the attempt.
  */
@@ -120,7 +121,11 @@ export function episodeFault(
   );
 }
 
-/** @param written - The story as it is written to JSON. */
+/**
+ * Describes the first fault of an episode's record; `undefined` if there is none.
+ *
+ * @param written - The story as it is written to JSON.
+ */
 function storyFault(story: RawRow, written: RawRow): string | undefined {
   return checkEnd(story)[0]?.detail ?? checkStory(written).found[0]?.detail;
 }
@@ -134,7 +139,7 @@ function rowsFaultOf(
   return rowsFault(episode, { vocabularySize, columns, mayBeCertain: true });
 }
 
-/** The context of an attempt. */
+/** The setup and the options with which an attempt's episode is taken over. */
 interface TakeOptions {
   readonly setup: Pick<EpisodeSetup, "environment" | "renderer" | "columns">;
   readonly options: Pick<Parameters<PlayAttempt>[2], "interrupt">;
@@ -213,7 +218,11 @@ function noAnswer({ rolloutId }: EpisodeAssignment, { agent, limits }: EpisodeSe
   );
 }
 
-/** @throws InvariantError for bugs of this package. */
+/**
+ * Converts an error of the player to the failure of the episode.
+ *
+ * @throws InvariantError for bugs of this package.
+ */
 function toFailure(
   error: unknown,
   { rolloutId }: EpisodeAssignment,

@@ -7,7 +7,7 @@ import { onAbort } from "../async/on-abort.ts";
 import type { EpisodeAssignment, EpisodeSetup, PlayAttempt } from "./episode-setup.ts";
 import type { EpisodeLimits } from "./limits.ts";
 
-/** The result of an interrupted play that did not answer in time. */
+/** The result of an interrupted play that returned no episode in time. */
 export const left = Symbol("left");
 
 /**

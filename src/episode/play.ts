@@ -18,7 +18,7 @@ import type { EpisodeAssignment, EpisodeSetup } from "./episode-setup.ts";
 export interface Play extends EpisodeInputs {
   readonly assignment: EpisodeAssignment;
   readonly setup: EpisodeSetup;
-  /** Time limits of calls to foreign code. If the caller aborts, there is no episode. */
+  /** Time limits of calls to foreign code. If the caller aborts, the play throws and returns no episode. */
   readonly watch: CallWatch;
   readonly clock: Clock;
   /** The user's lines that the world requests. */
@@ -86,14 +86,14 @@ export function askWorld<Result>(
   return play.inputs.answer(name, tracedCall, answerTerms(play, boundary.timeoutMs));
 }
 
-/** Returns the terms under which the world's answers are recorded (see `Environment.repeatable`). */
+/** Returns the properties of the world's answers that decide how they are recorded (see `Environment.repeatable`). */
 export function answerTerms({ setup }: Play, limitMs: number): AnswerTerms {
   const { name, repeatable = false } = setup.environment;
   return { repeatable, bound: `the worlds of ${name} are not repeatable`, limitMs };
 }
 
 /**
- * Calls one of the agent's methods. Returns at once if the method does.
+ * Calls one of the agent's methods. Returns immediately if the method does.
  *
  * @throws RolloutError `agent/exception` or `agent/timeout`.
  */

@@ -29,7 +29,9 @@ export function rowLineageOf({
 
 type RowPlace = Pick<RowLineage, "role" | "from">;
 
-/** Returns the places of rows without a tree: each continues the one before, after its history was rewritten. */
+/**
+ * Returns the lineage of rows without a tree. Each row continues the row before it, after its history was rewritten.
+ */
 function placesInOrder(rows: readonly Pick<Segment, "turns">[]): readonly RowPlace[] {
   return rows.map((_, index): RowPlace => {
     if (index === 0) return { role: "main" };
@@ -42,7 +44,7 @@ function placesInTree(
   rows: readonly Pick<Segment, "turns">[],
   tree: readonly TreeTurn[],
 ): readonly RowPlace[] {
-  /** The row and place of each trained turn, by its index in the episode. */
+  /** The row and index of each trained turn, by the turn's index in the episode. */
   const places = new Map(
     rows.flatMap(({ turns }, row) =>
       turns.map(({ turnIndex }, turn) => [turnIndex, { row, turn }] as const),
@@ -62,7 +64,7 @@ function placesInTree(
   });
 }
 
-/** Returns the turn that a row's first turn comes from: by its own evidence, or by continuing it. */
+/** Returns the turn from which a row's first turn follows: its own link, or the turn that it continues. */
 function linkOf(node: TreeTurn, tree: readonly TreeTurn[]): TreeTurn["from"] {
   if (node.from !== undefined) return node.from;
   let turn = node.parent;

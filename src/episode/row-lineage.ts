@@ -9,7 +9,7 @@ export interface LineageLink {
   readonly edge: TurnEdge;
 }
 
-/** The place of a training row in its attempt. JSON-able. */
+/** The relation of a training row to the other rows of its attempt. JSON-able. */
 export interface RowLineage {
   readonly role: TurnRole;
   /** 0-based index among the attempt's rows with a trained token. */

@@ -2,7 +2,9 @@ import type { Message } from "../message.ts";
 import { isObject } from "../values/is-object.ts";
 import type { EpisodeStory, TurnRecord, TurnStep } from "./episode.ts";
 
-/** A part of a text: the text itself, or the content or reasoning of the message with this index. */
+/**
+ * A part of a text: the text itself, or a reference to the content or reasoning of a message, by the message's index.
+ */
 type StoredPart = string | { readonly contentOf: number } | { readonly reasoningOf: number };
 
 /** A text of a turn. If messages have long parts of it, it is a list of parts, which are joined. */
@@ -15,13 +17,16 @@ export interface StoredTurn extends Omit<TurnRecord, "text" | "reasoning" | "ste
   readonly steps: readonly (Omit<TurnStep, "observation"> & { readonly observation: StoredText })[];
 }
 
-/** A story as `episodes.jsonl` has it: texts of turns that its messages have too are there once. JSON-able. */
+/**
+ * A story as `episodes.jsonl` has it. Texts of turns that its messages also have are stored once, in the messages.
+ * JSON-able.
+ */
 export type StoredStory<Story> = Omit<Story, "turns"> & { readonly turns: readonly StoredTurn[] };
 
 /** The least length of a text that is replaced, in UTF-16 units. A reference takes about 20. */
 const leastLength = 64;
 
-/** The number of assistant messages in which the texts of a turn are looked for. */
+/** The number of following assistant messages that are searched for the texts of a turn. */
 const messagesAhead = 4;
 
 /** A long text of a message. */
@@ -93,8 +98,8 @@ function toParts(text: string, known: readonly Known[]): StoredText {
 }
 
 /**
- * Restores the texts in a parsed line of `episodes.jsonl`. Leaves a text as it is if its parts are wrong; in a line that
- * is no episode, changes nothing.
+ * Restores the texts in a parsed line of `episodes.jsonl`. Leaves a text with wrong parts as it is, and changes nothing
+ * in a line that is no episode.
  */
 export function restoreStory(row: unknown): unknown {
   if (!isObject(row)) return row;

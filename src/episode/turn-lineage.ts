@@ -1,20 +1,20 @@
-/** The parts that a turn can play in an agent's work. */
+/** The roles that a turn can have in an agent's work. */
 export const turnRoles = [
   /** The agent's own conversation. */
   "main",
-  /** A conversation that a call of another one started. */
+  /** A conversation that a call in another conversation started. */
   "subagent",
   /** A summary that was meant to replace a conversation's history. */
   "compaction",
   /** A title for a conversation. */
   "title",
-  /** A reply to a request that was sampled again, and that nothing continues. */
+  /** A reply to a request that was sampled again. No turn continues the reply. */
   "retry",
-  /** Nothing shows what the conversation is for. */
+  /** A conversation without evidence of its purpose. */
   "unknown",
 ] as const;
 
-/** The part that a turn plays in an agent's work. */
+/** The role of a turn in an agent's work. */
 export type TurnRole = (typeof turnRoles)[number];
 
 /** The kinds of links between turns, in the words of verifiers (`semantic_parents`). */
@@ -27,7 +27,7 @@ export const turnEdges = [
   "compaction",
   /** A call in the other turn started the conversation. */
   "subagent_call",
-  /** The turn received the other turn's text, the last one of a sub-agent. */
+  /** The turn received the last text of a sub-agent, which the other turn sampled. */
   "subagent_return",
   "agent_message",
   "subagent_cancel",
@@ -36,17 +36,17 @@ export const turnEdges = [
 /** The kind of link between two turns. */
 export type TurnEdge = (typeof turnEdges)[number];
 
-/** The kinds of evidence that nothing continued a turn. */
+/** The kinds of evidence that no later turn continued or used a turn. */
 export const rejections = [
-  /** The same request was sampled again, and that turn was continued. */
+  /** The client requested the turn again, and continued the other reply. */
   "resumed-sibling",
-  /** Another summary of the same history was used. */
+  /** The client used another summary of the same history. */
   "later-summary",
   /** The client marks the turn as a compaction, and its conversation continued without it. */
   "client",
 ] as const;
 
-/** The evidence that nothing continued a turn. */
+/** The evidence that no later turn continued or used a turn. */
 export type Rejection = (typeof rejections)[number];
 
 /** A link to an earlier turn. */

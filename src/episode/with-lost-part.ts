@@ -3,8 +3,8 @@ import { RolloutError } from "../errors.ts";
 import { isSoundFailure } from "./check/is-sound-failure.ts";
 
 /**
- * Adds the ids sampled before a failure of the same turn to the failure's `discarded` list. Errors without a failure
- * code, such as an abort or the plain error of a custom engine, stay unchanged.
+ * Adds the ids sampled before a failure of the same turn to the failure's `discarded` list. Does not change errors
+ * without a failure code, such as an abort or the plain error of a custom engine.
  */
 export function withLostPart(error: unknown, { pieces, discarded }: Generation): unknown {
   const kept = pieces.map(({ requestId, tokenCount }) => ({

@@ -22,9 +22,9 @@ const columns: Readonly<Record<string, (episode: EpisodeStory) => string | numbe
 };
 
 /**
- * Yields CSV for spreadsheets, as RFC 4180 defines it: one line an episode. An absent value is an
- * empty cell. A component of the reward has a column `reward.NAME` with its value, without its weight.
- * The names of these columns are known at the end, so all lines are kept until then: some hundred bytes each.
+ * Yields CSV for spreadsheets, as RFC 4180 defines it: one line an episode. An absent value is an empty cell. A
+ * component of the reward has a column `reward.NAME` with its value, without its weight. The names of these columns are
+ * known only at the end. Until then all lines are kept in memory, with some hundred bytes each.
  */
 export async function* csvFile(
   episodes: AsyncIterable<{ readonly episode: EpisodeStory }>,

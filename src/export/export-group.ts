@@ -12,11 +12,11 @@ export interface ExportedGroup {
 }
 
 /**
- * Converts one group to a trainer's records. Does no input or output, so a live run can call it
- * too. The records have no side columns.
+ * Converts one group to a trainer's records. Reads and writes no files, so that a running run can call it too. The
+ * records have no side columns.
  *
  * @throws UsageError if the trainer's rules refuse a row, or if the group has side columns that the trainer takes or
- *   must not miss. The message names the row and the remedy.
+ *   that its rules refuse. The message names the row and the remedy.
  */
 export function exportGroup(
   target: ExportTarget,

@@ -39,10 +39,7 @@ export interface ExportOptions {
    * `policyVersion`.
    */
   readonly versionRemedy?: string;
-  /**
-   * The temperature at which the run sampled, for prime-rl. Default: the temperature in the run's
-   * folder.
-   */
+  /** The temperature at which the run sampled, for prime-rl. Default: the one that the run's folder records. */
   readonly temperature?: number;
   /** The discount for advantages of turns, from 0 to 1, for prime-rl and tinker. Default: one advantage an attempt. */
   readonly turnDiscount?: number;
@@ -58,7 +55,7 @@ export interface ExportOptions {
   readonly spell?: ExportSurroundings["spell"];
   /**
    * The file of the rows, as the caller will name it. The arrays of side columns are written beside it, to
-   * `FILE.arrays`. A run with side columns needs it if the trainer's form has such a file.
+   * `FILE.arrays`. Required for a run with side columns if the trainer's format has such a file.
    */
   readonly file?: string;
   /** The teacher whose columns the export contains. Default: none. */
@@ -149,7 +146,11 @@ export async function exportRun(
   return { content, summary };
 }
 
-/** @throws UsageError if a form with a binary file has no name. */
+/**
+ * Requires the name of an output file for a trainer with a binary format.
+ *
+ * @throws UsageError if a form with a binary file has no name.
+ */
 function requireFile(to: ExportTarget, file: string | undefined): void {
   if (file !== undefined) return;
   throw new UsageError(

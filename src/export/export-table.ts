@@ -29,7 +29,11 @@ export async function* tableContent(
   yield* to === "parquet" ? parquetFile(readTableRows(dir)) : csvFile(readFinished(dir));
 }
 
-/** @throws UsageError if the run has no rows, or has side columns: tables of rows have no place for them. */
+/**
+ * Refuses runs that a table cannot represent.
+ *
+ * @throws UsageError if the run has no rows, or has side columns: tables of rows have no place for them.
+ */
 async function requirePlainRows(dir: string, to: TableTarget): Promise<void> {
   const run = await readRunGroups(dir);
   run.requireRows();

@@ -11,7 +11,7 @@ export const exportKinds = [
   "truncated",
   /** The engine, the user, the environment or the grader failed. */
   "failed",
-  /** Nothing scored the episode, and no party failed. Example: a deadline ended it. */
+  /** No score was computed, and no party failed, for example because a deadline ended the episode. */
   "unscored",
   /** The attempt was not played to its end. */
   "aborted",
@@ -40,11 +40,11 @@ export type ExportKind = (typeof exportKinds)[number];
 
 /** The action that an exporter takes for a kind of row. */
 export type ExportAction =
-  /** Export the row like any other. */
+  /** Export the row unchanged. */
   | "keep"
   /** Cut the tokens after the last sampled one, and report the cut. */
   | "cut"
-  /** Export the attempt without this, and report it. */
+  /** Export the attempt without the concerned part, such as the components of its reward, and report that. */
   | "drop"
   /** Export one row of the attempt, and report the rows that are left out. See `Exporter.chooseRow`. */
   | "one-row"
@@ -64,13 +64,13 @@ interface ExportRule {
   readonly why: string;
 }
 
-/** An exporter's rule for every kind. */
+/** An exporter's rule for each kind. */
 export type ExportRules = Readonly<Record<ExportKind, ExportRule>>;
 
 /** One attempt of a group, with its episode and its rows. */
 export interface ExportMember {
   readonly rolloutId: string;
-  /** Absent if the attempt has not finished. */
+  /** The episode. Absent if the attempt has not finished. */
   readonly episode: EpisodeStory | undefined;
   readonly samples: readonly Sample[];
   readonly place: SlimePlace;
@@ -96,9 +96,9 @@ export interface ReadyAttempt {
   readonly reward: number;
   /** The reward minus the mean over the exported attempts of the group. */
   readonly advantage: number;
-  /** The advantage of each turn of the episode. Absent if all turns have the attempt's. */
+  /** The advantage of each turn of the episode. Absent if all turns have the attempt's advantage. */
   readonly turnAdvantages?: readonly number[];
-  /** 0-based place within the planned group. */
+  /** 0-based index of the attempt in its planned group. */
   readonly repetition: number;
   readonly place: SlimePlace;
   readonly rows: readonly ReadyRow[];

@@ -21,9 +21,9 @@ interface FoundAttempts {
 }
 
 /**
- * Finds a run's attempts: those of its plan, or those of the groups in its folder if the run has no
- * fixed plan. An unfinished attempt gets the name that it will have.
- * @throws UsageError if a file is missing, or if a line's place is not in the plan or occurs twice.
+ * Finds a run's attempts: those of its plan, or those of the groups in its folder if the run has no fixed plan. An
+ * unfinished attempt gets the name that it will have.
+ * @throws UsageError if a file is missing, or if the attempt of a line is not in the plan or occurs twice.
  */
 export async function findAttempts(
   plan: PlanRecord | OpenPlan,
@@ -36,11 +36,11 @@ export async function findAttempts(
     : attemptsPlanned(lines, plan, grouping);
 }
 
-/** The fields of a line in `episodes.jsonl` that identify the attempt. */
+/** The fields of a line in `episodes.jsonl` that name the attempt. */
 interface EpisodePlace {
   readonly rolloutId: string;
   readonly groupId: string;
-  /** Absent in a gateway's runs, which do not number groups. */
+  /** The index of the group. Absent in a gateway's runs, which do not number groups. */
   readonly groupIndex?: number;
   readonly taskIndex: number;
   readonly sampleIndex: number;
@@ -117,8 +117,8 @@ function openCounts({ sampleCount }: OpenPlan, grouping: RecordedGrouping) {
 }
 
 /**
- * Returns the attempts in the folder. Groups are identified by their ids. They keep the order in
- * which they started, if the run numbered them.
+ * Returns the attempts in the folder. Attempts with one group id form a group. If the run numbered its groups, they are
+ * in the order in which they started.
  */
 function attemptsThereAre(
   lines: readonly EpisodePlace[],
@@ -146,10 +146,7 @@ interface FoundGroup {
   counted?: EpisodePlace;
 }
 
-/**
- * Returns the groups in the order in which they appear. An attempt without an index belongs to its
- * group's place.
- */
+/** Returns the groups in the order in which they appear. An attempt without a group index gets that of its group. */
 function groupsIn(lines: readonly EpisodePlace[]): readonly FoundGroup[] {
   const groups = new Map<string, FoundGroup>();
   for (const line of lines) {
@@ -167,8 +164,8 @@ function groupsIn(lines: readonly EpisodePlace[]): readonly FoundGroup[] {
 }
 
 /**
- * Returns the groups with their indexes in the run. If one group has no index, all groups are
- * numbered by appearance, because its index could equal another group's.
+ * Returns the groups with their indexes in the run. If one group has no index, all groups are numbered in the order in
+ * which they appear, because a new index for it could be that of another group.
  */
 function inPlaces(
   groups: readonly FoundGroup[],
@@ -189,7 +186,7 @@ function inPlaces(
     .toSorted((one, other) => one.groupIndex - other.groupIndex);
 }
 
-/** Returns the attempts of a group by their places in it. */
+/** Returns the attempts of a group by their indexes in it. */
 function takePlaces(
   group: readonly EpisodePlace[],
   started: number,

@@ -1,6 +1,6 @@
 import type { Sample } from "../trajectory/sample.ts";
 
-/** A row, as far as its first prompt needs it. */
+/** The members of a row that contain its first prompt. */
 type PromptedRow = Pick<Sample, "tokenIds" | "promptLength">;
 
 /** True if two rows begin with the same first prompt. */

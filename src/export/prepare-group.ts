@@ -24,7 +24,7 @@ interface PreparedGroup {
   readonly notes: readonly ExportNote[];
 }
 
-/** The parts of an exporter that decide what becomes of an attempt. */
+/** The members of an exporter that decide which attempts and rows are exported. */
 type PrepareRules = Pick<
   Exporter,
   "rules" | "chooseRow" | "hasTurnAdvantages" | "takesTurnRewards"
@@ -139,7 +139,7 @@ function findObstacle(
   return trainedCount > 1 && isLeftOut ? "segments" : undefined;
 }
 
-/** Returns the rows with a trained token, or one of them if the trainer takes one row an attempt. */
+/** Returns the rows with a trained token. If the trainer takes one row an attempt, returns only that row. */
 function chooseRows(
   samples: readonly Sample[],
   { rules, chooseRow }: Pick<Exporter, "rules" | "chooseRow">,
@@ -201,7 +201,7 @@ function tailKindOf(
   return isShort ? "uncomputedTail" : undefined;
 }
 
-/** Returns the first tokens of a row. */
+/** Returns a row cut to its first `end` tokens. */
 function cutSample(sample: Sample, end: number): Sample {
   return {
     ...sample,

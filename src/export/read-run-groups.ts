@@ -22,7 +22,11 @@ interface RunGroups {
   readonly surroundings: ExportSurroundings;
   /** The run's side columns. Empty if it has none. */
   readonly columns: ColumnSpecs;
-  /** @throws UsageError if the engine returned messages, so that the run has no rows. */
+  /**
+   * Requires that the run has rows.
+   *
+   * @throws UsageError if the engine returned messages, so that the run has no rows.
+   */
   requireRows(): void;
   /**
    * Yields the groups. Keeps one group at a time in memory and reads the files again on each call.
@@ -33,11 +37,10 @@ interface RunGroups {
 }
 
 /**
- * Opens a run's folder for an export. If the run is unfinished, the export has its finished
- * episodes.
+ * Opens a run's folder for an export. If the run is unfinished, the groups have only finished episodes.
  * @param known - Facts that the caller knows. They override those of the folder.
- * @throws UsageError if `dir` is not a run's folder, or if `run.json` has no plan. Reading the
- *   groups throws it if rows of a finished episode are damaged or missing.
+ * @throws UsageError if `dir` is not a run's folder, or if `run.json` has no plan. Reading the groups throws the same
+ *   error if rows of a finished episode are damaged or missing.
  */
 export async function readRunGroups(
   dir: string,
@@ -66,7 +69,11 @@ export async function readRunGroups(
   };
 }
 
-/** @throws UsageError if a finished episode lacks rows, or has more than it names: a line is damaged. */
+/**
+ * Compares the rows of a finished episode with those that it names.
+ *
+ * @throws UsageError if a finished episode lacks rows, or has more than it names: a line is damaged.
+ */
 function requireNamedRows(
   {
     rolloutId,

@@ -72,8 +72,8 @@ describe("the parts of a reward", () => {
   test("that an export drops are named", () => {
     const { notes } = exportGroup("skyrl", members());
     expect(notes.map((note) => sayNote(note, "skyrl"))).toEqual([
-      "Left out the components of the reward of shop/test/0#0: it has no place for components of a reward",
-      "Left out the rewards of turns of shop/test/0#0: one reward an attempt, unless rewards of turns are requested and it has one row",
+      "Left out the components of the reward of shop/test/0#0: the trainer has no field for components of a reward",
+      "Left out the rewards of turns of shop/test/0#0: SkyRL takes one reward for an attempt, unless rewards of turns are requested and the attempt has one row",
     ]);
   });
 

@@ -22,11 +22,11 @@ import { withoutUndefined } from "../values/without-undefined.ts";
 import { countReasoningTokens, replyTokens } from "./turn/reply-tokens.ts";
 import { sampleReply, type SampledReply } from "./turn/sample-reply.ts";
 import {
-  isFormIgnored,
+  isConstraintIgnored,
   unsupportedFeatures,
-  wantedForm,
-  type HeldForm,
-  type WantedForm,
+  wantedConstraint,
+  type EnforceableConstraint,
+  type WantedConstraint,
 } from "./turn/turn-constraint.ts";
 import type { ReplyFormats } from "./turn/turn-reader.ts";
 import { writeJsonWith } from "../environment/plain-text.ts";
@@ -42,8 +42,8 @@ export interface TurnServices {
   /** The side columns of each turn, and the store of their bytes. Clients never see them. Absent: none. */
   readonly columns?: SessionColumns;
   /**
-   * The source of the sampling parameters: the gateway (`pin`), or the client (`honour`), if its
-   * request sets any.
+   * The source of the sampling parameters: the gateway (`pin`), or the client for those that its request sets
+   * (`honour`).
    */
   readonly clientSampling: "pin" | "honour";
   /**
@@ -127,10 +127,7 @@ export async function answerTurn(
   }
 }
 
-/**
- * Returns the cause if the error is a full context or an outage, and `undefined` if the request was
- * wrong.
- */
+/** Returns the setback if the error is a full context or an outage; `undefined` for any other error. */
 function setbackOf(error: unknown): SessionSetback | undefined {
   if (error instanceof ClientError && error.kind === "too-long") return contextFull;
   if (!(error instanceof RolloutError)) return undefined;
@@ -178,7 +175,7 @@ async function sampleAndWrite(
   counters.ignored([...requested.ignoredFields, ...pinnedFields(services, requested)]);
   for (const { what, why } of unsupportedFeatures(requested)) leaveUnenforced(counted, what, why);
   const { placement, built } = await placeAndRender(services, session, requested);
-  const form = chooseForm(counted, requested, built);
+  const wanted = chooseConstraint(counted, requested, built);
   const start: ReplyStart = {
     id: mint(dialect.idPrefixes.reply),
     createdAtMs: services.now(),
@@ -197,7 +194,7 @@ async function sampleAndWrite(
   });
   using watch = new CallWatch(stop.signal, clock);
   const { columns } = services;
-  const { reply, held } = await sampleInForm(counted, form, async (constraint) =>
+  const { reply, enforced } = await sampleConstrained(counted, wanted, async (constraint) =>
     sampleReply({
       engine,
       renderer,
@@ -233,10 +230,11 @@ async function sampleAndWrite(
   );
   const record = {
     ...toRecord(services, { request, placement, built, start, reply, sampling }),
-    ...(held !== undefined && { constraint: held.constraint.type }),
+    ...(enforced !== undefined && { constraint: enforced.constraint.type }),
   };
   // Too late to refuse the request: the client may have received the turn.
-  if (held !== undefined && isFormIgnored(requested, reply)) counters.unenforced(held.what);
+  if (enforced !== undefined && isConstraintIgnored(requested, reply))
+    counters.unenforced(enforced.what);
   const engineMs = clock.now() - startedAt;
   const turn = toSentTurn(reply.parts);
   const depth = session.tree.nodes.length;
@@ -276,16 +274,20 @@ function pinnedFields({ clientSampling }: TurnServices, { sampling }: RequestedT
   );
 }
 
-/** @throws ClientError `invalid` if the form cannot be enforced and `constraints` is `refuse`. */
-function chooseForm(
+/**
+ * Returns the constraint on the turn, and counts one that cannot be enforced.
+ *
+ * @throws ClientError `invalid` if the constraint cannot be enforced and `constraints` is `refuse`.
+ */
+function chooseConstraint(
   services: CountedServices,
   requested: RequestedTurn,
   { reasoningOpened }: BuiltPrompt,
-): WantedForm {
+): WantedConstraint {
   const parser = services.formats.parser?.name;
-  const form = wantedForm(requested, { parser, reasoningOpened });
-  if (form.type === "unenforceable") leaveUnenforced(services, form.what, form.why);
-  return form;
+  const wanted = wantedConstraint(requested, { parser, reasoningOpened });
+  if (wanted.type === "unenforceable") leaveUnenforced(services, wanted.what, wanted.why);
+  return wanted;
 }
 
 /**
@@ -304,28 +306,28 @@ function leaveUnenforced(
 }
 
 /**
- * Samples a turn, constrained to the requested form if the engine supports it.
+ * Samples a turn with the requested constraint, or without it if the engine does not accept it.
  *
- * @throws ClientError `invalid` if the engine rejects the form and `constraints` is `refuse`.
+ * @throws ClientError `invalid` if the engine rejects the constraint and `constraints` is `refuse`.
  */
-async function sampleInForm(
+async function sampleConstrained(
   services: CountedServices,
-  form: WantedForm,
+  wanted: WantedConstraint,
   sample: (constraint?: SamplingConstraint) => Promise<SampledReply>,
 ): Promise<{
   readonly reply: SampledReply;
-  /** The form that the engine accepted. */
-  readonly held?: HeldForm;
+  /** The constraint that the engine accepted. Absent if the turn was sampled without one. */
+  readonly enforced?: EnforceableConstraint;
 }> {
-  if (form.type !== "held") return { reply: await sample() };
+  if (wanted.type !== "enforceable") return { reply: await sample() };
   try {
-    return { reply: await sample(form.constraint), held: form };
+    return { reply: await sample(wanted.constraint), enforced: wanted };
   } catch (error) {
     // The engine rejected the request before sampling, so it is safe to sample again without the
-    // form.
+    // constraint.
     if (!(error instanceof RolloutError) || error.code !== "engine/bad-request") throw error;
     services.onFailure(error);
-    leaveUnenforced(services, form.what, "the engine does not accept this form");
+    leaveUnenforced(services, wanted.what, "the engine does not accept this constraint");
     return { reply: await sample() };
   }
 }

@@ -2,12 +2,11 @@ import { toWellFormed } from "../text/well-formed.ts";
 import { parseJsonObject } from "./json-object.ts";
 
 /**
- * The form of a call in the client's protocol, unless it is a function call with a JSON object:
+ * The form of a call in the client's protocol. Function calls with a JSON object have none.
  *
  * - `custom`: a tool that takes plain text (`custom` of Chat Completions and Responses).
  * - `function-call`: the older `functions` of Chat Completions.
- * - `local-shell`, `shell`, `apply-patch`: tools of Responses with parameters that the protocol
- *   fixes.
+ * - `local-shell`, `shell`, `apply-patch`: tools of Responses with parameters that the protocol fixes.
  */
 export type CallForm = "custom" | "function-call" | ActionForm;
 
@@ -57,7 +56,7 @@ export function fitsForm(form: CallForm | undefined, argumentsText: string): boo
   return isActionForm(form) ? toAction(form, argumentsText) !== undefined : true;
 }
 
-/** Returns the arguments that a client sends back after it received these in this form. */
+/** Returns the arguments that a client sends back for a call that it received in this form. */
 export function sentArguments(form: CallForm | undefined, argumentsText: string): string {
   if (form === "custom") return customArguments(customInput(argumentsText));
   if (!isActionForm(form)) return argumentsText;

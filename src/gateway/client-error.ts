@@ -24,7 +24,7 @@ export type ClientErrorKind =
 export class ClientError extends Error {
   override readonly name = "ClientError";
   readonly kind: ClientErrorKind;
-  /** Path in the request's body, such as `messages[2].content`. Absent for the complete body. */
+  /** Path in the request's body, such as `messages[2].content`. Absent if the complete body is wrong. */
   readonly place: string | undefined;
   /** Seconds to wait before a retry. */
   readonly retryAfterS: number | undefined;

@@ -86,7 +86,7 @@ export interface RequestedTurn {
     SamplingParameters,
     "temperature" | "topP" | "topK" | "seed" | "frequencyPenalty" | "presencePenalty"
   >;
-  /** Absent if the client sets no limit. */
+  /** The client's limit of sampled tokens. Absent if the client sets none. */
   readonly maxTokens?: number;
   /** Texts that end the turn. */
   readonly stop: readonly string[];
@@ -137,7 +137,7 @@ export type ReplyPart =
       readonly form?: CallForm;
     };
 
-/** The events of a reply, in order. Each part starts, grows and ends before the next starts. */
+/** The events of a reply, in order. Each part starts, grows and ends before the next part starts. */
 export type ReplyEvent =
   /** `part.text` is empty. */
   | { readonly type: "part-start"; readonly index: number; readonly part: ReplyPart }

@@ -84,7 +84,7 @@ export interface GatewayOptions {
   readonly scorer?: SessionScorer;
   /** Time limit of the scorer, in milliseconds. Default one minute. */
   readonly scoreTimeoutMs?: number;
-  /** Called with each turn's number of sampled tokens and its duration when it ends. */
+  /** Called at the end of each turn, with its number of sampled tokens and its duration. */
   readonly onTurn?: (turn: Pick<TurnRecord, "sampledTokenCount" | "engineMs">) => void;
   /** Receives each finished session's episode. Resolves once the episode is on disk. */
   readonly onEpisode?: (episode: Episode) => Promise<void>;
@@ -116,7 +116,7 @@ export class Gateway implements AsyncDisposable {
   readonly #services: TurnServices;
   readonly #limits: SessionLimits;
   readonly #counters = new GatewayCounters();
-  /** Count what the journal does not have yet. */
+  /** Counts that the journal does not have yet. */
   #unwritten = new GatewayCounters();
   readonly #gate: PauseGate;
   readonly #clock: Clock;
@@ -181,7 +181,7 @@ export class Gateway implements AsyncDisposable {
   }
 
   /**
-   * Sets the journal of all later events, and adds the counts that it has. Call it before the first
+   * Sets the journal for all later events, and adds the counts that the journal already has. Call it before the first
    * request.
    */
   useJournal(
@@ -204,7 +204,7 @@ export class Gateway implements AsyncDisposable {
     return someCounts;
   }
 
-  /** Starts writing the counts that no line of a turn has. */
+  /** Starts writing the counts that came after the journal's last line with counts. */
   #writeCounts(): void {
     const counts = this.#takeUnwritten();
     if (Object.keys(counts).length === 0) return;
@@ -229,7 +229,11 @@ export class Gateway implements AsyncDisposable {
     this.#gate.resume();
   }
 
-  /** @throws ClientError as `SessionStore.create()` does. */
+  /**
+   * Opens a session, and returns its id and its two keys.
+   *
+   * @throws ClientError as `SessionStore.create()` does.
+   */
   async openSession(request: SessionRequest = {}): Promise<OpenedSession> {
     const { session, token, ownerToken } = this.store.create(request);
     await this.#journal?.opened(session);
@@ -279,8 +283,8 @@ export class Gateway implements AsyncDisposable {
   }
 
   /**
-   * Creates a feed that also serves retries of the request. It outlives the request, so it keeps no
-   * reference to it.
+   * Creates a feed that also serves retries of the request. The feed is kept longer than the request, so it has no
+   * reference to the request.
    */
   #openFeed(
     session: GatewaySession,
@@ -344,7 +348,11 @@ export class Gateway implements AsyncDisposable {
     return built.recorder.length;
   }
 
-  /** @throws ClientError `invalid` if the body cannot be read. */
+  /**
+   * Reads the body of a request for a turn. Counts a body that cannot be read.
+   *
+   * @throws ClientError `invalid` if the body cannot be read.
+   */
   #read(
     session: GatewaySession,
     dialect: GatewayDialect,
@@ -368,7 +376,11 @@ export class Gateway implements AsyncDisposable {
     if (session.countRefusal(error)) this.#writeCounts();
   }
 
-  /** @throws ClientError `invalid` for an invalid reward, `finished` if the session is over. */
+  /**
+   * Sets the reward of an open session, and records it.
+   *
+   * @throws ClientError `invalid` for an invalid reward, `finished` if the session is over.
+   */
   async reward(session: GatewaySession, reward: SessionReward): Promise<void> {
     requireReward(reward);
     requireOpen(session);
@@ -400,7 +412,7 @@ export class Gateway implements AsyncDisposable {
     return await this.#end(session, { ...scored, atMs: this.#now() });
   }
 
-  /** Returns the turns that rewards of turns belong to. */
+  /** Returns the session's turns at its end, to which `turnRewards` apply; none without `turnRewards`. */
   #turnsAtEnd(session: GatewaySession, { turnRewards }: SessionReward): readonly TreeTurn[] {
     if (turnRewards === undefined) return [];
     if (session.activeCount > 0) {

@@ -140,7 +140,11 @@ export async function* decodeBody(
 
 /** A decoder that receives pieces by calls. */
 export interface PushDecoder {
-  /** @returns false if the pieces come too fast; `onDrain` is called when it accepts more. */
+  /**
+   * Adds a piece.
+   *
+   * @returns false if the pieces come too fast; `onDrain` is called when it accepts more.
+   */
   write(piece: Uint8Array): boolean;
   /** Ends the input. */
   end(): void;

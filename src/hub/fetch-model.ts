@@ -37,16 +37,16 @@ export interface FetchModelOptions {
 const listTimeoutMs = 60_000;
 
 /**
- * Downloads a model's tokenizer and template files, without weights, into the hub's own cache,
- * where its Python library finds them too.
+ * Downloads a model's tokenizer and template files, without weights, into the hub's own cache, where its Python library
+ * finds them too.
  *
- * A file counts when its content has the hash that the hub announced, and existing files are not
- * downloaded again. A record next to the files marks a commit as complete. The hub is then not
- * contacted for a commit that is named by its hash. Several processes may fetch a model at once.
+ * A file counts when its content has the hash that the hub announced, and existing files are not downloaded again. A
+ * record next to the files marks a commit as complete. The hub is then not contacted for a commit that is named by its
+ * hash. Several processes may fetch a model at the same time.
  *
  * @returns the snapshot's folder.
- * @throws UsageError if the hub refuses, cannot be reached, or has no such model, and if the cache
- *   cannot be written or, without the hub, lacks a file.
+ * @throws UsageError if the hub refuses, cannot be reached, or has no such model, and if the cache cannot be written
+ *   or, without the hub, lacks a file.
  */
 export async function fetchModel(
   model: ModelName,

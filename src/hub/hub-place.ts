@@ -39,7 +39,11 @@ export function readHubPlace(env: HubVariables): HubPlace {
   };
 }
 
-/** @throws UsageError if the hub's address is not an HTTP address. Call it before the hub is asked. */
+/**
+ * Checks the hub's address.
+ *
+ * @throws UsageError if the hub's address is not an HTTP address. Call it before the hub is asked.
+ */
 export function requireAddress({ endpoint }: HubPlace): void {
   if (URL.canParse(endpoint) && /^https?:\/\//i.test(endpoint)) return;
   throw new UsageError(

@@ -9,8 +9,7 @@ function temporaryName(file: string): string {
 }
 
 /**
- * Creates or replaces a file atomically, also if several processes do so at once. Creates its
- * folders.
+ * Creates or replaces a file atomically, also if several processes do so at the same time. Creates its folders.
  *
  * @param write - Writes the file under the given name.
  */

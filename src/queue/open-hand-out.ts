@@ -46,7 +46,7 @@ export interface OpenHandOutOptions extends HandedRun {
 /** An open hand-out, with its warnings. Disposing it also closes the store. */
 export interface OpenedHandOut extends AsyncDisposable {
   readonly handOut: HandOut;
-  /** Call it when the run is finished: disposing then removes its side columns from the shared folder. */
+  /** Records that the run is finished, so that disposing removes its side columns from the shared folder. */
   readonly finished: () => void;
   /** Warnings to show before the run. */
   readonly warnings: readonly string[];

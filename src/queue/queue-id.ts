@@ -16,9 +16,8 @@ const queueFileSchema = z.object({
 });
 
 /**
- * Returns the id of the folder's run in the queue. It is the id of the run's first start, so that
- * later starts find their jobs. If another run was started in the folder, for example with other
- * settings, it gets an id of its own.
+ * Returns the id of the folder's run in the queue. The id is that of the run's first start, so that later starts find
+ * their jobs. If another run is started in the folder, for example with other settings, the other run gets its own id.
  * @throws UsageError if the id's file is damaged.
  */
 export async function queueIdOf(dir: string, runId: string | undefined): Promise<string> {

@@ -51,10 +51,7 @@ export const workersSettings = [
 /** The settings for playing attempts in other processes. */
 export const handOutSettings = [...workersSettings, ...queueSettings] as const;
 
-/**
- * The default number of attempts that are handed out at once. It exceeds the capacity of a few
- * workers.
- */
+/** The default number of attempts that are handed out at the same time. It exceeds the capacity of a few workers. */
 export const handedOutAtOnce = 1_024;
 
 /** The addresses of the queue's store and of the shared place. */
@@ -75,8 +72,8 @@ export type HandOutConfig =
   | { readonly type: "queue"; readonly queue: QueueConfig };
 
 /**
- * Reads the settings for playing attempts in other processes. Returns `undefined` if there are
- * none.
+ * Reads the settings for playing attempts in other processes. Returns `undefined` if this process plays the attempts
+ * itself.
  * @throws UsageError as `readQueueConfig()` does, and for `workers` together with `queue`.
  */
 export function readHandOutConfig(settings: GivenSettings): HandOutConfig | undefined {

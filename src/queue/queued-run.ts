@@ -9,7 +9,7 @@ import type { HandOutNews } from "./hand-out/hand-out-news.ts";
 /** A run whose attempts are played by workers. */
 export interface QueuedRun extends AsyncDisposable {
   readonly player: AttemptPlayer;
-  /** The number of attempts that are handed out at once. */
+  /** The number of attempts that are handed out at the same time. */
   readonly concurrency: number;
   /** Removes the secrets of the run and of its queue. */
   readonly redactor: Redactor;
@@ -27,7 +27,7 @@ export interface OpenQueuedRunOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Returns a function that writes a notice to the run's events, and says it. */
+/** Returns a function that writes a notice to the run's events and shows it to the user. */
 export function noteNews(
   { setup }: Pick<Run, "setup">,
   { folder, say }: Pick<OpenQueuedRunOptions, "folder" | "say">,

@@ -13,9 +13,9 @@ export interface QueuedRunState extends Pick<
   /** The number of jobs that no worker has taken. */
   readonly waiting: number;
   readonly playing: number;
-  /** The number of answers that the hand-out has not taken, or that are not on its disk yet. */
+  /** The number of answers that the hand-out has not read, or that are not on its disk yet. */
   readonly answered: number;
-  /** A description of what the run waits for. */
+  /** The reason why the run waits, in words. */
   readonly waitsFor: string;
 }
 
@@ -31,7 +31,7 @@ export interface WorkerState extends Pick<
   readonly tokenRate: number;
   /** Share of the time in which its event loop is busy, 0 to 1. */
   readonly busy: number;
-  /** A description of what the worker waits for. */
+  /** The reason why the worker waits, in words. */
   readonly waitsFor: string;
 }
 

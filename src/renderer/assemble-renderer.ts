@@ -36,11 +36,11 @@ interface RendererParts {
   readonly historyPolicy: HistoryPolicy;
   readonly guardPolicy: GuardPolicy;
   readonly guardSystem: boolean;
-  /** Template variables that the user set; the template is already bound to them. */
+  /** Template variables that the user set. The template is already bound to them. */
   readonly variables?: PyDict;
-  /** Parsers to name on the card; default: those that fit the template. */
+  /** Parsers to name on the card. Default: those that fit the template. */
   readonly parsers?: ParserSettings;
-  /** The requested release of transformers to render as; the template is already bound to it. */
+  /** The requested release of transformers to render as. The template is already bound to it. */
   readonly transformers?: string;
   /** The model's own description of its turn format, for the parsers that use it. */
   readonly responseTemplate?: PyDict;
@@ -127,7 +127,9 @@ export async function assembleRenderer(parts: RendererParts): Promise<Renderer> 
   return historyPolicy === "split" ? withRerender(renderer, profile) : renderer;
 }
 
-/** Sets the delta base. The complete history is always correct; a short one only if the template allows it. */
+/**
+ * Sets the delta base. The complete history is always correct. A short one is correct only if the template allows it.
+ */
 function withDeltaBase(profile: TemplateProfile, base: "full" | undefined): TemplateProfile {
   if (base === undefined) return profile;
   const { delta } = profile;
@@ -149,7 +151,7 @@ function withRerender(renderer: Renderer, { template }: TemplateProfile): Render
   };
 }
 
-/** The prompt of a new segment; `undefined` if the current segment continues. */
+/** Returns the prompt of a new segment, or `undefined` if the current segment continues. */
 async function newSegmentPrompt(
   renderer: Renderer,
   template: BoundTemplate,

@@ -18,7 +18,11 @@ export interface BoundTemplate {
   readonly variables: PyDict;
   /** The release of transformers that renders in the same way. */
   readonly transformers: string;
-  /** @throws TemplateError if the template refuses the conversation. */
+  /**
+   * Renders a conversation.
+   *
+   * @throws TemplateError if the template refuses the conversation.
+   */
   render(conversation: TemplateConversation): string;
   /**
    * Returns the template with further variables, which override the earlier ones, and with another date if one is
@@ -66,7 +70,7 @@ export function bindTemplate(
   };
 }
 
-/** The template for one conversation. */
+/** Returns the template for one conversation. */
 export function bindFor(
   { variables, now }: { readonly variables: PyDict | undefined; readonly now: Date | undefined },
   template: BoundTemplate,
@@ -76,7 +80,7 @@ export function bindFor(
 }
 
 /**
- * Renders a conversation; `undefined` if the template refuses it.
+ * Renders a conversation. Returns `undefined` if the template refuses it.
  *
  * @throws TemplateError if the rendering exceeds its limits, as it would for any conversation.
  */

@@ -25,13 +25,13 @@ export interface RendererOptions {
   readonly guardPolicy?: GuardPolicy;
   /** True if system messages and tool definitions are untrusted, like results. Default false. */
   readonly guardSystem?: boolean;
-  /** Template variables, such as `enable_thinking`; they override the folder's special tokens. */
+  /** Template variables, such as `enable_thinking`. They override the folder's special tokens. */
   readonly variables?: PyDict;
   /** Changes the chat template before it is compiled. */
   readonly editTemplate?: (source: string) => string;
-  /** Parsers to name on the card; default: those that fit the template. */
+  /** Parsers to name on the card. Default: those that fit the template. */
   readonly parsers?: ParserSettings;
-  /** The ids or token literals that end a turn; default: those of the folder and the template. */
+  /** The ids or token literals that end a turn. Default: those of the folder and the template. */
   readonly stopTokens?: readonly (number | string)[];
   /** `full` renders each delta on the complete history, even if a short one suffices. */
   readonly deltaBase?: "full";
@@ -90,7 +90,7 @@ export async function createRenderer(options: RendererOptions): Promise<Renderer
   return options.now === undefined ? renderer : { ...renderer, now: options.now };
 }
 
-/** A prompt must not lack its BOS token because the file that names it is missing. */
+/** Checks that the BOS token is known. A prompt must not lack it because the file that names it is missing. */
 async function assertBosIsKnown(
   { dir, chatTemplate = "", chatTemplateFile, specialTokens }: ModelFolder,
   { variables }: RendererOptions,

@@ -15,7 +15,7 @@ import { readTextFile } from "../text/decode-text.ts";
 
 /** A chat template without a tokenizer. */
 export interface TemplateRenderer {
-  /** Measures the template; the card has no ids. */
+  /** Measures the template. The card has no ids. */
   card(): CapabilityCard;
   /**
    * Returns the text of a conversation, like `apply_chat_template(tokenize=False)`.

@@ -12,15 +12,15 @@ export interface RunResults {
   /** The rewards of each task, by the task's id. */
   readonly tasks: ReadonlyMap<string, TaskRewards>;
   /**
-   * The number of attempts that branch from another attempt of the run. They are left out. Default
-   * 0.
+   * The number of attempts that branch from another attempt of the run. Such attempts are left out
+   * of the comparison. Default 0.
    */
   readonly branchCount?: number;
 }
 
 /** An attempt with the facts that a comparison needs. */
 export interface AttemptEntry extends ResultEntry, BranchPlace {
-  /** Absent if the line does not name it. */
+  /** The environment's name. Absent if the attempt's line does not name one. */
   readonly environment?: string;
   readonly split?: string;
 }

@@ -30,18 +30,17 @@ export interface RunComparison {
   readonly winCount: number;
   readonly lossCount: number;
   readonly tieCount: number;
-  /** The exact two-sided sign test over wins and losses; see `test` for its name. */
+  /** The p-value of the exact two-sided sign test over wins and losses. `test` has the test's name. */
   readonly pValue: number;
   /** `mcnemar` if each run has one success or failure per task, otherwise `sign`. */
   readonly test: "mcnemar" | "sign";
-  /** The number of tasks that only one of the runs scored. They are left out. */
+  /** The number of tasks that only run A scored. Tasks that only one run scored are left out. */
   readonly onlyInA: number;
   readonly onlyInB: number;
-  /** The numbers of attempts without a score. They are left out too. */
+  /** The numbers of attempts without a score. These attempts are left out. */
   readonly unscored: { readonly a: number; readonly b: number };
   /**
-   * The numbers of attempts that branch from another attempt. They are left out too. Absent if
-   * there are none.
+   * The numbers of attempts that branch from another attempt. These attempts are left out. Absent if there are none.
    */
   readonly branches?: { readonly a: number; readonly b: number };
   readonly tasks: readonly TaskComparison[];

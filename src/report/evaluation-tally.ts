@@ -30,7 +30,7 @@ export interface EvaluationPlan {
   readonly tasks: readonly { readonly taskId: string; readonly taskIndex: number }[];
   /** The number of attempts per task. */
   readonly trialCount: number;
-  /** Set if the number of attempts is not planned: the attempts in the run are all of them. */
+  /** Set if the number of attempts is not planned. Then the run's attempts count as all attempts. */
   readonly isOpen?: true;
   /**
    * Set if the other attempts at a task branch from its first attempt, once that is scored

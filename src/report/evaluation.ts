@@ -12,9 +12,9 @@ export interface TrialEvaluation {
   /** 0-based number among all attempts at the task. */
   readonly trial: number;
   readonly rolloutId: string;
-  /** Absent if the attempt is unscored. */
+  /** The attempt's reward. Absent if the attempt is unscored. */
   readonly reward?: number;
-  /** Absent if the attempt is unscored, or if it is a success exactly with the reward 1. */
+  /** The environment's verdict. Absent if the attempt is unscored, or if a success is exactly the reward 1. */
   readonly success?: boolean;
   readonly outcome: Outcome;
   readonly stopReason: StopReason;
@@ -38,11 +38,11 @@ export interface Miss {
   readonly rolloutId: string;
   readonly reward: number;
   readonly stopReason: StopReason;
-  /** Absent if the environment does not report it. */
+  /** The difference from the wanted result. Absent if the environment reports none. */
   readonly difference?: Difference;
 }
 
-/** Counts of scored attempts without success, by reason. An attempt can count under several. JSON-able. */
+/** Counts of scored attempts without success, by reason. An attempt can count under several reasons. JSON-able. */
 export interface MissCounts {
   /** A limit stopped the conversation. */
   readonly notEnded: number;
@@ -71,7 +71,7 @@ export interface Evaluation {
    * that a task has.
    */
   readonly trialCount: number;
-  /** The lowest reward of a success. Absent: the environment's own verdict, or the reward 1. */
+  /** The lowest reward of a success. If absent, the environment's verdict decides, or the reward 1. */
   readonly successThreshold?: number;
   readonly episodes: {
     /** The planned number of episodes, or the number played if that is greater or the run has no fixed plan. */
@@ -80,7 +80,7 @@ export interface Evaluation {
     readonly scored: number;
     /** The number of planned episodes without a score: failed, out of time, or not played yet. */
     readonly unscored: number;
-    /** The numbers of unscored episodes, by reason: `not-played`, or a result of `unscoredReason()`. */
+    /** The numbers of unscored episodes by reason: `not-played`, or a result of `unscoredReason()`. */
     readonly unscoredBy: Readonly<Partial<Record<UnscoredReason | "not-played", number>>>;
     /**
      * The number of finished attempts that branch from another attempt of the run (`--branch-at`).
@@ -88,9 +88,9 @@ export interface Evaluation {
      */
     readonly branches?: number;
   };
-  /** The mean over tasks of the mean over each task's scored attempts. Absent if none is scored. */
+  /** The mean over tasks of the mean over each task's scored attempts. Absent if no attempt is scored. */
   readonly averageReward?: Estimate;
-  /** The components of the rewards by name. Absent if no score names any. */
+  /** The components of the rewards by name. Absent if no score has components. */
   readonly components?: Readonly<Record<string, ComponentEvaluation>>;
   /**
    * pass^k by k, over the tasks that have at least k scored attempts. A k without such a task is
@@ -131,7 +131,7 @@ export interface Evaluation {
   /** The training rows. Absent if no attempt has several. */
   readonly rows?: RowsEvaluation;
   readonly time: {
-    /** Absent if no episode has finished. */
+    /** The durations of the episodes. Absent if no episode has finished. */
     readonly episodeMs?: Durations;
     /** The time for which turns waited for the engine, summed over turns, in milliseconds. */
     readonly engineMs: number;

@@ -28,7 +28,7 @@ interface IdentifyOptions {
   readonly judge: ChatModel;
   /** Returns the facts about a task that the judge sees. */
   readonly taskInfo: TaskInfo;
-  /** The number of episodes that are judged at once. At least 1. */
+  /** The number of episodes that are judged at the same time. At least 1. */
   readonly concurrency: number;
   /** Maximum number of episodes to judge, in the order of tasks and trials. */
   readonly maxCount: number;
@@ -63,11 +63,11 @@ export interface ErrorSummary {
 const failedReward = 1e-3;
 
 /**
- * Asks a judge which party caused each unsuccessful episode, and which error the agent made. Writes
- * each verdict at once. A second call with the same judge continues, and asks again only if the
- * judge failed. A verdict belongs to the judge and to the episode's id, because an episode's trial
- * number can change while the run continues. Verdicts of other judges stay in the file and are not
- * counted. Episodes without a score already have their failure and are not judged.
+ * Asks a judge which party caused each unsuccessful episode, and which error the agent made. Writes each verdict
+ * immediately. A second call with the same judge continues, and asks again only if the judge failed. Verdicts are found
+ * by the judge and the episode's id, because an episode's trial number can change while the run continues. Verdicts of
+ * other judges stay in the file and are not counted. Episodes without a score already have their failure and are not
+ * judged.
  * @throws the signal's reason if it is aborted.
  */
 export async function identifyErrors(

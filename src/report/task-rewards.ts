@@ -11,7 +11,7 @@ export interface TaskRewards {
 
 /** An attempt with the facts that a comparison needs. */
 export interface ResultEntry extends Pick<TaskRewards, "taskId" | "taskIndex"> {
-  /** Absent if the attempt is unscored. */
+  /** The attempt's reward. Absent or `undefined` if the attempt is unscored. */
   readonly reward?: number | undefined;
 }
 

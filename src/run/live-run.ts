@@ -8,7 +8,7 @@ export interface RunResult {
   readonly progress: RunProgress;
   /** `finished`: all groups of the source are complete. The other runs can be resumed. */
   readonly end: "finished" | "interrupted" | "too-many-failures";
-  /** The content of the slime file; absent if the run does not write one. */
+  /** The content of the slime file. Absent if the run does not write one. */
   readonly slime?: SlimeSummary;
 }
 
@@ -18,8 +18,8 @@ export interface LiveRun extends AsyncIterable<EpisodeGroup> {
   readonly result: Promise<RunResult>;
   progress(): RunProgress;
   /**
-   * Announces the version of the policy's weights from now on. Tokens without a whole-number version from the engine
-   * get it.
+   * Announces the version of the policy's weights from now on. Tokens to which the engine gives no whole-number version
+   * get the announced one.
    */
   announcePolicy(version: number): void;
   /**
@@ -30,7 +30,7 @@ export interface LiveRun extends AsyncIterable<EpisodeGroup> {
    * @throws UsageError if the version is not a whole number, or if `update` throws, with that error as its cause.
    */
   updatePolicy(version: number, update: () => Promise<void>, mode?: UpdateMode): Promise<void>;
-  /** Blocks sampling until `resume()`. Default `hold`. */
+  /** Blocks sampling until `resume()`. The default mode is `hold`. */
   pause(mode?: Exclude<UpdateMode, "finish">): Promise<void>;
   resume(): void;
   /**

@@ -17,7 +17,7 @@ export function readPromptTime(text: unknown): Date | undefined {
 }
 
 /**
- * Sets the current time of a setup's prompts to the start of the run. A date that was chosen for its renderer stays.
+ * Sets the current time of a setup's prompts to the start of the run. A date that was chosen for the renderer stays.
  */
 export function withPromptTime<Setup extends Pick<EpisodeSetup, "renderer" | "promptTime">>(
   setup: Setup,

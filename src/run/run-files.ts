@@ -59,7 +59,7 @@ export class RunFiles {
     await folder.completeFound(known, { ...own, ...observed });
   }
 
-  /** Writes the event of this start. It holds the manifest, so that a lost `run.json` can be restored. */
+  /** Writes the event of this start. The event contains the manifest, so that a lost `run.json` can be restored. */
   async writeStartEvent(): Promise<void> {
     const { folder, grouping, setup, tally } = this.#options;
     const { found: _found, ...manifest } = folder.manifest;
@@ -109,7 +109,9 @@ export class RunFiles {
     return slime;
   }
 
-  /** Writes the summary again if the run has ended: a group that waited for delivery was left out since. */
+  /**
+   * Writes the summary again if the run has ended, because a group that waited for delivery was left out after that.
+   */
   async updateSummary(): Promise<void> {
     await this.#rewriteSummary?.();
   }

@@ -10,37 +10,37 @@ import { unscoredReason, type UnscoredReason } from "./folder/unscored-reason.ts
 
 /** The progress of a run. JSON-able; also the main part of `summary.json`. */
 export interface RunProgress {
-  /** The total number of episodes; absent if it is unknown, for example in runs without end. */
+  /** The total number of episodes. Absent if it is unknown, for example in runs without end. */
   readonly planned?: number;
-  /** Finished episodes, also of earlier starts. */
+  /** The number of finished episodes, also of earlier starts. */
   readonly finished: number;
-  /** Finished episodes of earlier starts. */
+  /** The number of finished episodes of earlier starts. */
   readonly resumed: number;
   readonly running: number;
   readonly outcomes: Readonly<OutcomeCounts>;
   readonly stopReasons: Readonly<Partial<Record<StopReason, number>>>;
   /** Failed episodes by code. */
   readonly failures: Readonly<Partial<Record<FailureCode, number>>>;
-  /** The message of the first failure; absent without failures. */
+  /** The message of the first failure. Absent if there was no failure. */
   readonly firstFailure?: string;
-  /** Problems in finished episodes that did not fail them, by code (see `Episode.troubles`). */
+  /** The number of problems in finished episodes that did not fail them, by code (see `Episode.troubles`). */
   readonly troubles: Readonly<Partial<Record<FailureCode, number>>>;
   /** The message of the first trouble; absent without troubles. */
   readonly firstTrouble?: string;
-  /** Failed attempts that were played again. */
+  /** The number of failed attempts that were played again. */
   readonly retried: number;
-  /** Episodes that have a reward. */
+  /** The number of episodes that have a reward. */
   readonly scored: number;
-  /** Finished episodes without a reward, by reason. */
+  /** The number of finished episodes without a reward, by reason. */
   readonly unscored: Readonly<Partial<Record<UnscoredReason, number>>>;
   /** The mean over the scored episodes; absent if no episode is scored. */
   readonly rewardMean?: number;
   readonly turnCount: number;
   readonly toolCallCount: number;
   readonly formatErrorCount: number;
-  /** Ids that the policy sampled, which are trained. */
+  /** The number of ids that the policy sampled, which are trained. */
   readonly sampledTokenCount: number;
-  /** Ids of all rows, trained or not. */
+  /** The number of ids of all rows, trained or not. */
   readonly tokenCount: number;
   /**
    * The usage of the users in finished episodes, without failed attempts that were played again. The turns that a fork
@@ -52,7 +52,7 @@ export interface RunProgress {
    * again. Absent without such an agent.
    */
   readonly gateway?: GatewayCounts;
-  /** Groups that ended in this start: delivered ones, and those that were left out. */
+  /** The number of groups that ended in this start: of delivered ones, and of those that were left out. */
   readonly groups: { readonly finished: number; readonly leftOut: number };
   /** The staleness of the groups that ended in this start; absent if no version is known. */
   readonly staleness?: { readonly mean: number; readonly most: number };
@@ -93,7 +93,8 @@ export class RunTally {
   #userUsage = noSpending;
   #gateway: GatewayCounters | undefined;
   /**
-   * Tokens that were sampled in this start, counted turn by turn, so that the rate does not wait for episodes to end.
+   * The number of tokens that were sampled in this start, counted turn by turn, so that the rate does not wait for
+   * episodes to end.
    */
   #liveTokenCount = 0;
   readonly #spentMs = { engine: 0, user: 0, environment: 0 };
@@ -154,7 +155,7 @@ export class RunTally {
     this.#addStaleness(staleness);
   }
 
-  /** Counts a group as left out that was counted as delivered, but became too old while it waited. */
+  /** Counts a group as left out that was counted as delivered before, because it became too old while it waited. */
   groupWithdrawn(): void {
     this.#groups.finished--;
     this.#groups.leftOut++;

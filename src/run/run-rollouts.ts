@@ -20,13 +20,13 @@ export interface RunOptions extends Pick<
   readonly folder: RunFolder;
   /** The source of tasks. Default: the plan. With a source, the plan only gives the size of groups. */
   readonly source?: TaskSource;
-  /** Episodes played at once. At least 1. */
+  /** The maximum number of concurrent episodes. At least 1. */
   readonly concurrency: number;
-  /** Plays fewer episodes at once while the engine is full. Default false. */
+  /** True to play fewer episodes at the same time while the engine is full. Default false. */
   readonly followLoad?: boolean;
   /** See `GroupingOptions`. */
   readonly branchAt?: readonly number[];
-  /** The number of plays after which a failure is final. At least 1. */
+  /** The maximum number of plays of an attempt. The failure of the last one is final. At least 1. */
   readonly attempts: number;
   /** See `StartRunOptions`. */
   readonly maxFailuresInRow: number;
@@ -43,8 +43,8 @@ export interface RunOptions extends Pick<
 }
 
 /**
- * Plays the unfinished episodes of a plan, a bounded number at once, and writes each when it ends. After an abort, the
- * next start resumes the unfinished ones.
+ * Plays the unfinished episodes of a plan, a bounded number at the same time, and writes each when it ends. After an
+ * abort, the next start resumes the unfinished ones.
  *
  * @throws UsageError if the disk fails, after the other episodes were stopped; finished episodes are kept.
  * @throws an `AssertionError` of `playEpisode()`, after the other episodes were stopped.

@@ -4,7 +4,7 @@ import type { RunResult } from "./live-run.ts";
 
 type StopReason = Exclude<RunResult["end"], "finished">;
 
-/** Stops a run, and keeps the reason: the first one counts. */
+/** Stops a run, and keeps the reason. If the run is stopped several times, the first reason counts. */
 export class RunStop {
   readonly #stop = createAbortController();
   readonly #interruption = createAbortController();

@@ -210,7 +210,7 @@ function requestAttributes({
   };
 }
 
-/** An engine's answer is checked by its user, not here. */
+/** Returns the attributes of an engine's answer. The caller of the engine checks the answer, not this function. */
 function resultAttributes(
   { promptIds }: GenerateRequest,
   generation: Partial<Generation> | undefined,
@@ -239,7 +239,10 @@ function noteFailure(span: Span, error: unknown): void {
   else noteError(span, error instanceof Error ? error.name : "_OTHER");
 }
 
-/** The error's message is left out: it may quote a refused key, and spans are not redacted. */
+/**
+ * Marks a span as failed. Leaves out the error's message, because it may quote a refused key, and spans are not
+ * redacted.
+ */
 function noteError(span: Span, type: string): void {
   span.setAttribute("error.type", type);
   span.setStatus({ code: errorStatus });

@@ -16,14 +16,14 @@ import { groupingCounts } from "./schedule/attempt-counts.ts";
 
 /** The number of attempts at each task, and the groups that are delivered. */
 export interface GroupingOptions {
-  /** Attempts at each task: the group's size. At least 1. */
+  /** The number of attempts at each task: the group's size. At least 1. */
   readonly size: number;
   /**
    * Over-sampling: the number of attempts that are started at each task, `size` or more. The group is complete as soon
-   * as `size` of them are scored; attempts that still play then are cancelled. Default `size`.
+   * as `size` of them are scored; attempts that are still being played are then cancelled. Default `size`.
    */
   readonly started?: number;
-  /** Plays of an attempt before its failure is final. At least 1. Default 2. */
+  /** The maximum number of plays of an attempt. The failure of the last one is final. At least 1. Default 2. */
   readonly attempts?: number;
   /**
    * Filters groups, for example with `createSpreadFilter()`: returns true to deliver a group, or the reason to leave it out.
@@ -38,13 +38,13 @@ export interface GroupingOptions {
   readonly branchAt?: readonly number[];
 }
 
-/** Limits on the number of episodes that are played at once. */
+/** Limits on the number of episodes that are played at the same time. */
 export interface AdmissionOptions {
-  /** Episodes at once. At least 1. */
+  /** The maximum number of concurrent episodes. At least 1. */
   readonly concurrency: number;
-  /** Admits each attempt, oldest groups first. Default: every attempt is admitted at once. */
+  /** Admits each attempt, oldest groups first. Default: every attempt is admitted immediately. */
   readonly gate?: AdmissionGate;
-  /** Groups that may wait to be taken before no further group is started. At least 1. Default unlimited. */
+  /** The number of groups waiting to be taken at which no further group is started. At least 1. Default unlimited. */
   readonly ahead?: number;
 }
 
@@ -52,7 +52,7 @@ export interface AdmissionOptions {
 export interface AdmissionGate {
   /**
    * Waits for a place; lower priorities first. The signal aborts when the run stops or is interrupted. The run does not
-   * wait any longer then, and gives a place that comes later back at once.
+   * wait any longer then, and gives a place that comes later back immediately.
    *
    * @returns a function that gives the place back.
    */
@@ -65,21 +65,21 @@ export interface StartRunOptions {
   readonly setup: Omit<EpisodeSetup, "onTurn" | "onTrouble">;
   readonly grouping: GroupingOptions;
   readonly admission: AdmissionOptions;
-  /** Default: groups of any age are delivered. */
+  /** The maximum age of groups. Default: groups of any age are delivered. */
   readonly staleness?: StalenessOptions;
-  /** The folder to which the run is written, opened for this start. Default: the run is not written, nor resumed. */
+  /** The folder to which the run is written, opened for this start. Default: the run is neither written nor resumed. */
   readonly folder?: RunFolder;
   /** Plays the run's attempts. Default: this process. */
   readonly player?: AttemptPlayer;
-  /** Seeds the run's episodes. Default 0. */
+  /** The seed of the run's episodes. Default 0. */
   readonly seed?: number;
   /**
-   * The run stops when this many episodes have failed in a row. Each failure of the engine counts; other failures count
-   * once a group, because they may be caused by its task. The iteration ends without an error then, and `result.end` is
-   * `too-many-failures`. At least 1; `Infinity` for never. Default 20.
+   * The number of failed episodes in a row at which the run stops. Each failure of the engine counts; other failures
+   * count once a group, because the group's task may cause them. The iteration then ends without an error, and
+   * `result.end` is `too-many-failures`. At least 1; `Infinity` for never. Default 20.
    */
   readonly maxFailuresInRow?: number;
-  /** Stops the run when it aborts. The next start resumes the episodes that were played. */
+  /** Stops the run when it aborts. The next start resumes the episodes that were being played. */
   readonly signal?: AbortSignal;
   /**
    * Removes secrets from the inputs of episodes and from all output. Sampled ids stay as they are, and so do the names
@@ -87,9 +87,9 @@ export interface StartRunOptions {
    */
   readonly redactor?: Redactor;
   /**
-   * Delivers complete groups of earlier starts that were not taken. This start then records which groups are taken: a
-   * group counts as taken when the next one is requested. A group that was taken is not delivered again, even if one of
-   * its attempts is played again (`retryFailed`); that attempt is only written. Default false.
+   * True to deliver complete groups of earlier starts that were not taken. This start then records which groups are
+   * taken: a group counts as taken when the next one is requested. A group that was taken is not delivered again, even
+   * if one of its attempts is played again (`retryFailed`); that attempt is only written. Default false.
    */
   readonly redeliver?: boolean;
   /** Called when an episode starts or ends. If it throws or rejects, the run ends (see `onEpisode`). */
@@ -102,7 +102,7 @@ export interface StartRunOptions {
   readonly onEpisode?: (episode: Episode) => void;
   /**
    * False if nothing reads the messages, turns and rows of an episode after `onEpisode` has returned. The memory of
-   * episodes from other processes is then used again at once. Default true.
+   * episodes from other processes is then reused immediately. Default true.
    */
   readonly keepsEpisodes?: boolean;
 }
@@ -137,7 +137,7 @@ export function checkRunOptions(options: StartRunOptions): void {
   if (folder !== undefined) requireSameGrouping({ size, started, branchAt }, folder);
 }
 
-/** Checks that all parts are there: a JavaScript program may leave one out. */
+/** Checks that no part is missing, because a JavaScript program may leave one out. */
 function requireParts({ admission, grouping, player, setup, source }: StartRunOptions): void {
   const needed: Record<string, { readonly part: unknown; readonly method?: string }> = {
     source: { part: source, method: "at" },
@@ -181,8 +181,8 @@ function requireBranching(
 }
 
 /**
- * Checks that this start groups attempts as the folder's episodes were grouped: seeds and rollout indexes are counted by
- * these numbers, and they decide which failures are played again.
+ * Checks that this start groups attempts as the folder's episodes were grouped. Seeds and rollout indexes are computed
+ * from these numbers, and the numbers decide which failures are played again.
  */
 function requireSameGrouping(
   { size, started, branchAt }: Required<Pick<GroupingOptions, "size" | "started" | "branchAt">>,

@@ -27,15 +27,15 @@ import { checkRunOptions, type StartRunOptions } from "./start-run-options.ts";
 import { groupingCounts } from "./schedule/attempt-counts.ts";
 
 /**
- * Starts a run: plays groups of attempts at the tasks of a source, a bounded number at once, and delivers each group
- * when it ends. If the run has a folder, an episode is synced before it is reported, and the next start resumes a
+ * Starts a run: plays groups of attempts at the tasks of a source, a bounded number at the same time, and delivers each
+ * group when it ends. If the run has a folder, an episode is synced before it is reported, and the next start resumes a
  * stopped run in the middle of its episodes. Ending the iteration early stops the run.
  *
  * The iteration ends after the last group, and also when the run was stopped, for example by too many failures in a row
- * (`maxFailuresInRow`). `result.end` says which it was.
+ * (`maxFailuresInRow`). `result.end` names the reason.
  *
- * The iteration and `result` throw a UsageError if the disk fails, and pass on an `AssertionError` that
- * `playEpisode()` throws, after the other episodes were stopped.
+ * The iteration and `result` throw a UsageError if the disk fails, and pass on an `AssertionError` that `playEpisode()`
+ * throws, after the other episodes were stopped.
  */
 export function startRun(options: StartRunOptions): LiveRun {
   return new GroupRun(options);
@@ -266,7 +266,7 @@ class GroupRun implements LiveRun {
   }
 }
 
-/** Wraps the engine in a gate that marks tokens with announced versions. */
+/** Wraps the engine: its tokens are marked with announced versions, and a gate can block its calls. */
 function gateOf(
   { engine, limits }: StartRunOptions["setup"],
   versions: PolicyVersions,

@@ -190,7 +190,7 @@ function ofJson(value: unknown, depth = 0): FoundSecrets {
   ]);
 }
 
-/** Finds values of pairs such as `Host=db;Password=X`, `password='X'` and `api-key=X,other=Y`. */
+/** Finds the secret values of pairs such as `Host=db;Password=X`, `password='X'` and `api-key=X,other=Y`. */
 function ofPairs(text: string): readonly string[] {
   const pairs = [
     ...[...text.matchAll(/(?<![\w.-])([\w.-]+)=("[^"]*"|'[^']*'|\{[^{}]*\}|[^;&\s"']+)/g)].map(
@@ -208,7 +208,7 @@ function ofPairs(text: string): readonly string[] {
     .filter((value) => value !== "");
 }
 
-/** Finds values of lines such as `X-Api-Key: X`, in headers and YAML but not in sentences. */
+/** Finds the secret values of lines such as `X-Api-Key: X`, in headers and YAML but not in sentences. */
 function ofMembers(text: string): readonly string[] {
   const lines = text.split("\n").filter((line) => line.trim() !== "");
   if (!lines.every((line) => /^\s*(?:- |#|["']?[A-Za-z][\w.-]*["']?\s*:)/.test(line))) return [];

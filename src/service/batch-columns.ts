@@ -5,7 +5,7 @@ import type { GroupEntry } from "./service-journal.ts";
 /** The files in which the parts of a group may lie, by their numbers. */
 interface GroupSpan {
   readonly first: number;
-  /** `undefined` until the group is delivered. */
+  /** The number of the last file. `undefined` until the group is delivered. */
   last: number | undefined;
   entry: GroupEntry | undefined;
 }
@@ -41,8 +41,8 @@ export class BatchColumns {
   /**
    * Records that a group was delivered. A group without a start in this process has no parts in its files.
    *
-   * @param entry - The entry of a group that was stored for readers. `taken` if a taker has it: that is its
-   *   acknowledgement.
+   * @param entry - The entry of a group that was stored for readers. `taken` if a `Taker` has the group, which counts
+   *   as acknowledged then.
    */
   delivered(groupIndex: number, entry: GroupEntry | "taken"): void {
     if (entry === "taken") this.#spans.delete(groupIndex);

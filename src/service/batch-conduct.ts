@@ -18,7 +18,7 @@ export interface ConductParts {
   readonly options: RolloutServiceOptions;
   readonly policy: PolicyControl;
   readonly remote: RemotePlayers | undefined;
-  /** The gate that all batches share. It limits the attempts that play at once. */
+  /** The gate that all batches share. It limits the attempts that play at the same time. */
   readonly places: AdmissionGate;
   readonly groups: GroupStore;
   readonly columns: ServiceColumns;
@@ -27,7 +27,7 @@ export interface ConductParts {
   readonly stopped: AbortSignal;
 }
 
-/** Plays batches and delivers each group to its taker. */
+/** Plays batches and delivers their groups: to the batch's `Taker`, or to the store for readers. */
 export class BatchConduct {
   readonly #parts: ConductParts;
   readonly #outcomes = new Map<string, number>();
@@ -135,8 +135,9 @@ export class BatchConduct {
   }
 
   /**
-   * Delivers a group to the batch's taker or stores it for readers. Returns the entry of a stored group. Returns
-   * `undefined` if the taker was interrupted. The next start then delivers the group again.
+   * Delivers a group to the batch's taker or stores it for readers. Returns the entry of a stored group, and `taken`
+   * for one that the taker has. Returns `undefined` if the delivery to the taker was interrupted. The next start then
+   * delivers the group again.
    */
   async #deliver(
     batch: Batch,

@@ -61,10 +61,7 @@ export class BatchIntake {
     }
   }
 
-  /**
-   * Cancels the batches of earlier starts whose callers do not wait after a restart, such as NeMo
-   * Gym.
-   */
+  /** Cancels the batches of earlier starts for callers that do not wait after a restart, such as NeMo Gym. */
   async dropUnawaited(): Promise<void> {
     const { takers } = this.#parts.options;
     for (const batch of Array.from(this.registry.open)) {
@@ -72,12 +69,12 @@ export class BatchIntake {
     }
   }
 
-  /** Starts batches that may play now, up to the limit of batches at once. */
+  /** Starts batches that may play now, up to the limit of concurrent batches. */
   advance(): void {
     this.#schedule.advance();
   }
 
-  /** Resolves when no attempt is running. */
+  /** Resolves when no batch is running. */
   async rest(): Promise<void> {
     await this.#schedule.rest();
   }
@@ -136,7 +133,11 @@ export class BatchIntake {
     return batch.status;
   }
 
-  /** @throws ServiceError `stopping`. */
+  /**
+   * Requires that the service is not stopping.
+   *
+   * @throws ServiceError `stopping`.
+   */
   requireRunning(): void {
     if (!this.#parts.stopped.aborted) return;
     throw new ServiceError("stopping", "The service is stopping: call again when it is back");

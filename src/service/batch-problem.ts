@@ -4,8 +4,8 @@ import type { RunPlan } from "../run/schedule/plan-run.ts";
 import { ServiceError } from "./service-error.ts";
 
 /**
- * A problem of one batch. All other batches continue. The batch could be played when it was
- * accepted, so a start with the earlier environment and settings can play it.
+ * A problem of one batch. All other batches continue. The batch could be played when it was accepted. So it can be
+ * played by a start of the service that has the environment and settings of that time.
  */
 export class BatchProblem extends Error {
   override readonly name = "BatchProblem";

@@ -34,12 +34,16 @@ export class BatchRegistry {
     this.#byKey.set(keyOf(batch), { batch, accepted });
   }
 
-  /** Returns `undefined` if there is no such batch. */
+  /** Returns the batch with an id; `undefined` if there is none. */
   get(id: string): Batch | undefined {
     return this.#batches.get(id);
   }
 
-  /** @throws ServiceError `not-found`. */
+  /**
+   * Returns the batch with an id.
+   *
+   * @throws ServiceError `not-found`.
+   */
   find(id: string): Batch {
     const batch = this.#batches.get(id);
     if (batch === undefined) throw new ServiceError("not-found", "There is no such batch");
@@ -64,7 +68,11 @@ export class BatchRegistry {
     return { status: known.batch.status, isNew: false };
   }
 
-  /** @throws ServiceError `queue-full` if more than `maxQueued` attempts would be unfinished. */
+  /**
+   * Requires room for the attempts of a batch.
+   *
+   * @throws ServiceError `too-large` if the batch alone has more than `maxQueued` attempts, `queue-full` if it has with the other unfinished attempts.
+   */
   requireRoom({ tasks, samples }: BatchRequest, maxQueued: number): void {
     const wanted = tasks.length * samples;
     if (wanted > maxQueued) {
@@ -102,7 +110,7 @@ export function attemptsOf(batches: Iterable<Batch>): number {
   return sum;
 }
 
-/** Returns the key of a batch in the registry. Each taker has its own set of keys. */
+/** Returns the key of a batch in the registry. Two takers may use the same key for different batches. */
 function keyOf({ request, taker }: Pick<Batch, "request" | "taker">): string {
   return JSON.stringify([taker ?? "", request.key]);
 }

@@ -3,20 +3,19 @@ import { attemptsOf } from "./batch-registry.ts";
 import type { Batch } from "./batch.ts";
 
 /**
- * The number of batches that play at once, so that the last attempts of one batch leave no capacity
- * unused.
+ * The number of batches that play at the same time, so that the last attempts of one batch leave no capacity unused.
  */
 const batchesAtOnce = 8;
 
 /**
- * The largest number of small batches at once. Above `batchesAtOnce`, more of them start until
- * their attempts reach `concurrency`.
+ * The largest number of concurrent small batches. Above `batchesAtOnce`, more of them start until their attempts
+ * reach `concurrency`.
  */
 const mostBatchesAtOnce = 512;
 
 /** The limits of a schedule, and the functions that it calls. */
 interface ScheduleOptions {
-  /** Maximum number of attempts at once, over all batches. */
+  /** Maximum number of concurrent attempts, over all batches. */
   readonly concurrency: number;
   readonly clock: Clock;
   /** Milliseconds since the epoch. */
@@ -26,15 +25,15 @@ interface ScheduleOptions {
   /** True if a batch may start now, or may be delivered as it is after its deadline. */
   readonly mayBegin: (batch: Batch) => boolean;
   /**
-   * Plays the rest of a batch. Must report its own problems and never reject. A batch that is still
-   * `queued` afterwards keeps waiting.
+   * Plays the unfinished part of a batch. Must report its own problems and never reject. A batch that is still `queued`
+   * afterwards keeps waiting.
    */
   readonly play: (batch: Batch) => Promise<void>;
   /** Called when a batch has stopped running. */
   readonly onRest: (batch: Batch) => void;
 }
 
-/** Starts batches in the order in which they were accepted, up to the limit of batches at once. */
+/** Starts batches in the order in which they were accepted, up to the limit of concurrent batches. */
 export class BatchSchedule {
   readonly #options: ScheduleOptions;
   /** Accepted batches that have not started, oldest first. */

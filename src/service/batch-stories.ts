@@ -30,8 +30,7 @@ export class BatchStories {
   }
 
   /**
-   * Reads the episodes at their known places. Returns `undefined` if a place is unknown or holds
-   * another episode.
+   * Reads the episodes at their known positions. Returns `undefined` if a position is unknown or has another episode.
    */
   async #readOnce(
     rolloutIds: readonly string[],
@@ -52,8 +51,7 @@ export class BatchStories {
   }
 
   /**
-   * Returns the places of lines. Indexes the file again if another reader has found that all places
-   * are wrong.
+   * Returns the positions of lines. Indexes the file again if another reader has found that all positions are wrong.
    */
   async #placesOf(
     rolloutIds: readonly string[],
@@ -76,7 +74,7 @@ export class BatchStories {
     return await looked;
   }
 
-  /** Reads the lines that were written since the last call, if the place of one of the rollouts is unknown. */
+  /** Reads the lines that were written since the last call, if the position of one of the rollouts is unknown. */
   async #look(rolloutIds: readonly string[]): Promise<void> {
     if (rolloutIds.every((rolloutId) => this.#places.has(rolloutId))) return;
     try {

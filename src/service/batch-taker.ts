@@ -35,7 +35,7 @@ export interface Taker {
     about: {
       readonly key: string;
       readonly signal: AbortSignal;
-      /** Absent if the service has no side columns. */
+      /** The side columns of the group. Absent if the service has none. */
       readonly columns?: GroupColumns;
     },
   ) => Promise<void>;

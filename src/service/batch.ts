@@ -19,7 +19,7 @@ export interface BatchStatus {
   readonly reason?: string;
 }
 
-/** Rollouts that one request asks for, with their progress. */
+/** The rollouts of one request, with their progress. */
 export class Batch {
   readonly id: string;
   /** The batch's number in the order of acceptance, from 1. */
@@ -103,9 +103,9 @@ export function planBatch(environment: Environment, request: BatchRequest): RunP
 }
 
 /**
- * Makes each task of a plan once, so that a batch with an invalid task is refused at once. Pauses
- * between tasks for other work.
- * @throws ServiceError `bad-request` for a task that cannot be made, or that has the id of another.
+ * Makes each task of a plan once, so that a batch with an invalid task is refused immediately. Pauses between tasks for
+ * other work.
+ * @throws ServiceError `bad-request` for a task that cannot be made, or that has the id of another task.
  */
 export async function drawTasks(plan: RunPlan): Promise<void> {
   const { scope } = plan;

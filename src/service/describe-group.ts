@@ -48,7 +48,7 @@ function describeAttempt(episode: Episode): object {
   };
 }
 
-/** Describes an attempt that was cancelled before it ended. */
+/** Describes an attempt that was cancelled before its end. */
 function describeGivenUp(
   { rolloutId, sampleIndex, seed }: Pick<EpisodeAssignment, "rolloutId" | "sampleIndex" | "seed">,
   environment: string,

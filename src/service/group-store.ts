@@ -48,8 +48,8 @@ export class GroupStore {
   }
 
   /**
-   * Returns the cursor up to which a batch's groups were acknowledged; without a batch, the cursor
-   * for all groups.
+   * Returns the cursor up to which a batch's groups were acknowledged; without a batch, the cursor up to which the
+   * groups of all batches were acknowledged.
    */
   acknowledgedUpTo(batch?: string): number {
     const own = batch === undefined ? undefined : this.#acknowledgedOf.get(batch);

@@ -5,8 +5,7 @@ import { describeError, RolloutError, UsageError } from "../errors.ts";
 import type { WeightControl } from "./policy-weights.ts";
 
 /**
- * Changes the weights of an engine in this process. The engine keeps its weights if the new ones
- * fail to load.
+ * Changes the weights of an engine in this process. If the new weights fail to load, the engine keeps the earlier ones.
  */
 export function inProcessWeights(engine: Pick<ReloadableEngine, "loadWeights">): WeightControl {
   return {

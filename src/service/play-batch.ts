@@ -19,10 +19,10 @@ interface BatchPlay {
   /** The part of `run.json` that all batches share. */
   readonly manifest: RunManifest;
   readonly folder: Omit<RunFolderOptions, "retryFailed">;
-  /** The gate that all batches share. It limits the attempts that play at once. */
+  /** The gate that all batches share. It limits the attempts that play at the same time. */
   readonly places: AdmissionGate;
   readonly concurrency: number;
-  /** The number of plays of an attempt before its failure is final. */
+  /** The maximum number of plays of an attempt. The failure of the last one is final. */
   readonly attempts: number;
   readonly redactor?: Redactor;
   /** The player of attempts. Default: this process. */
@@ -47,8 +47,8 @@ const ahead = 4;
 const batchSpan = 65_536;
 
 /**
- * Plays the rest of a batch and delivers each group as it ends, including groups that an earlier
- * start finished but did not deliver. After the deadline, delivers the rest as cancelled.
+ * Plays the unfinished part of a batch and delivers each group as it ends, including groups that an earlier start
+ * finished but did not deliver. After the deadline, delivers the unfinished groups with cancelled attempts.
  * @returns true if all groups are delivered.
  * @throws BatchProblem, or an error with one as its cause, for a problem of this batch alone.
  */
@@ -129,8 +129,8 @@ function batchSource(plan: RunPlan, onGroup: BatchPlay["onGroup"] = () => {}): T
 }
 
 /**
- * Delivers stored groups: the complete ones, or all of them with their missing attempts as
- * cancelled. A group with a task that cannot be made does not delay the others.
+ * Delivers groups from the run's folder: the complete ones, or all of them, with missing attempts as cancelled ones. A
+ * group with a task that cannot be made does not delay the others.
  * @throws BatchProblem for the first such group, after the others are delivered.
  */
 async function deliverStored(

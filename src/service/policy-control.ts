@@ -13,7 +13,7 @@ export interface RemoteSampling {
   announce(version: number): void;
 }
 
-/** Pauses sampling for all batches at once, and tracks the policy's version. */
+/** Pauses sampling for all batches at the same time, and tracks the policy's version. */
 export class PolicyControl {
   readonly #own: PolicyGate;
   /** The engines that batches may name, by address. */
@@ -28,8 +28,8 @@ export class PolicyControl {
   #onLost: () => void = () => {};
   #isPaused = false;
   /**
-   * Resolves when the last call ends. Calls run one after the other: a pause during an update waits
-   * for it.
+   * Resolves when the last call ends. Calls run one after the other: a pause that is requested during an update waits
+   * for the update.
    */
   #doing: Promise<unknown> = Promise.resolve();
 
@@ -70,14 +70,18 @@ export class PolicyControl {
   }
 
   /**
-   * Registers a function that is called if the engine samples with weights that it was not asked to
-   * load, for example after a restart of its server.
+   * Registers a function that is called if the engine samples with weights that the service did not make it load, for
+   * example after a restart of its server.
    */
   whenLost(tell: () => void): void {
     this.#onLost = tell;
   }
 
-  /** @throws RolloutError `engine/lost-weights` for tokens from weights that were not announced. */
+  /**
+   * Refuses a turn whose tokens are from weights that were not announced.
+   *
+   * @throws RolloutError `engine/lost-weights` for tokens from weights that were not announced.
+   */
   #refuseLost({ pieces }: Generation, version: string): void {
     if (!this.#loaded.has(version)) return;
     // A server may report an earlier announced version for a moment.
@@ -157,7 +161,11 @@ export class PolicyControl {
     await Promise.all([...this.#gates.map((gate) => gate.close(mode)), this.#closeRemote(mode)]);
   }
 
-  /** @throws ServiceError `engine-failed` if the workers cannot be reached. */
+  /**
+   * Pauses sampling at the workers.
+   *
+   * @throws ServiceError `engine-failed` if the workers cannot be reached.
+   */
   async #closeRemote(mode: UpdateMode): Promise<void> {
     try {
       await this.#remote?.close(mode);
@@ -234,8 +242,8 @@ export class PolicyControl {
   }
 
   /**
-   * Interrupts sampling and awaits work. Then opens all gates, including those that could not be
-   * closed, unless the policy is paused.
+   * Interrupts sampling and awaits work. Then opens all gates, even if some of them could not be closed, unless the
+   * policy is paused.
    */
   async #whileClosed(work: () => Promise<void>): Promise<void> {
     try {

@@ -12,7 +12,7 @@ export interface PolicyMemory {
   /** The last announced version. Absent if none was announced. */
   readonly version?: number;
   readonly isPaused: boolean;
-  /** The weights of the version, if they were named. */
+  /** The weights of the version, if they were announced with it. */
   readonly weights?: NotedWeights;
   /**
    * The weights that the engine was loading when an earlier start ended. Its servers may have

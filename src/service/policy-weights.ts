@@ -7,7 +7,7 @@ import type { ServiceEntry } from "./service-journal.ts";
 
 /** Changes the weights of an engine. */
 export interface WeightControl {
-  /** True if samples name the version of the loaded weights, so that a server with other weights is detected. */
+  /** True if samples name the version of the loaded weights. The service then detects a server with other weights. */
   readonly namesVersions?: boolean;
   /**
    * Finds a problem with weights before they are used. Returns `undefined` if none is known.
@@ -16,8 +16,8 @@ export interface WeightControl {
   findProblem?(weights: Weights): Promise<string | undefined>;
   /**
    * Makes the engine load weights.
-   * @throws RolloutError if it does not. It keeps the earlier weights then, except with the code
-   *   `engine/mixed-weights`, after which nothing may be sampled.
+   * @throws RolloutError if the engine does not load them. It then has the earlier weights. After the code
+   *   `engine/mixed-weights` its servers have different weights, and nothing may be sampled.
    */
   load(weights: Weights): Promise<void>;
   /** Resolves with true if the engine certainly has the weights. */
@@ -63,7 +63,7 @@ export class PolicyWeights {
     readonly control: WeightControl | undefined;
     readonly engineKind: string;
     readonly append: (entry: ServiceEntry) => Promise<void>;
-    /** Awaits work. Its failure ends the service, unless it is a refusal. */
+    /** Awaits work. If it fails, the service ends, unless the error refuses a call. */
     readonly orFail: (work: Promise<void>) => Promise<void>;
   }) {
     this.#policy = about.policy;
@@ -75,8 +75,8 @@ export class PolicyWeights {
   }
 
   /**
-   * Makes a server that lost its weights load them again. If it fails, the server's next sample
-   * shows it.
+   * Makes a server that lost its weights load them again. If that fails, the server's next sample shows other weights
+   * again.
    */
   async #regain(): Promise<void> {
     const { version } = this.#policy;
@@ -96,15 +96,16 @@ export class PolicyWeights {
     }
   }
 
-  /**
-   * Interrupts sampling until `resume()`. Interrupted turns continue then. Resolves when the engine
-   * is idle.
-   */
+  /** Interrupts sampling until `resume()`. Interrupted turns continue after that. Resolves when the engine is idle. */
   async pause(): Promise<void> {
     await this.#policy.pause(() => this.#append({ type: "paused", isPaused: true }));
   }
 
-  /** @throws ServiceError `engine-failed` while the engine's servers may have different weights. */
+  /**
+   * Ends the pause, and records that.
+   *
+   * @throws ServiceError `engine-failed` while the engine's servers may have different weights.
+   */
   async resume(): Promise<void> {
     if (this.#isMixed) throw new ServiceError("engine-failed", mixedMessage);
     await this.#policy.resume(() => this.#append({ type: "paused", isPaused: false }));
@@ -177,7 +178,7 @@ export class PolicyWeights {
     this.#policy.begin();
   }
 
-  /** Makes the engine load weights unless it certainly has them. Nothing is sampled during that. */
+  /** Makes the engine load weights unless it certainly has them. Nothing is sampled in the meantime. */
   async #provide(weights: Weights, { isSure }: { readonly isSure: boolean }): Promise<void> {
     const control = this.#control!;
     if (isSure && (await control.have(weights))) return;

@@ -14,7 +14,8 @@ type Readiness =
   | { readonly type: "unfit"; readonly why: string };
 
 /**
- * Applies a trainer's rules to one attempt. Pure.
+ * Applies a trainer's rules to one attempt. Has no side effects.
+ *
  * @throws UsageError if the rules refuse it.
  */
 export function readyAttempt(

@@ -20,9 +20,9 @@ export interface RolloutServiceOptions {
   readonly setup: StartRunOptions["setup"];
   /** The part of `run.json` that all batches share. */
   readonly manifest: RunManifest;
-  /** Maximum number of attempts at once, over all batches. */
+  /** Maximum number of concurrent attempts, over all batches. */
   readonly concurrency: number;
-  /** The number of plays of an attempt before its failure is final. */
+  /** The maximum number of plays of an attempt. The failure of the last one is final. */
   readonly attempts: number;
   /** Maximum number of accepted attempts that are unfinished. */
   readonly maxQueued: number;
@@ -57,13 +57,14 @@ export interface RolloutServiceOptions {
 
 /** The options of the live diagnosis. */
 export interface DoctorOptions {
-  /** Maximum number of trained tokens of the newest rows that it is of. */
+  /** Maximum number of trained tokens in a diagnosis. The newest rows count. */
   readonly tokenLimit?: number;
   /**
-   * Maximum number of bytes of acknowledged side columns that stay for it, once a trainer has posted. Default 2 GiB.
+   * Maximum number of bytes of acknowledged side columns that are kept for the comparison of routes, once a trainer has
+   * posted logprobs. Default 2 GiB.
    */
   readonly columnBytes?: number;
-  /** Starts its thread. Default: a worker thread. */
+  /** Starts the thread of the doctor. Default: a worker thread. */
   readonly start?: StartDoctor;
 }
 
@@ -85,7 +86,7 @@ export interface RemotePlayers extends AsyncDisposable {
 export interface Acknowledgement {
   /** The cursor of the last stored group. Absent: all groups of an ended batch. */
   readonly cursor?: number;
-  /** The batch whose groups are meant. Absent: all batches. */
+  /** The batch of the groups. Absent: all batches. */
   readonly batch?: string;
 }
 

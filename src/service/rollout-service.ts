@@ -181,8 +181,8 @@ export class RolloutService implements AsyncDisposable {
   /**
    * Accepts a batch. Resolves when the batch is in the journal.
    *
-   * @param taker - The taker that gets its groups, instead of the readers of `/v1/groups`. Each
-   *   taker has its own keys.
+   * @param taker - The name of the `Taker` that gets the groups, instead of the readers of `/v1/groups`. Two takers may
+   *   use the same key.
    * @returns the batch's status, and `isNew`: false if a batch with this key exists.
    * @throws ServiceError `bad-request`, `forbidden`, `key-reused`, `queue-full` or `stopping`.
    */
@@ -272,10 +272,7 @@ export class RolloutService implements AsyncDisposable {
     return upTo;
   }
 
-  /**
-   * Interrupts sampling until `resume()`. Interrupted turns continue then. Resolves when the engine
-   * is idle.
-   */
+  /** Interrupts sampling until `resume()`. Interrupted turns continue after that. Resolves when the engine is idle. */
   async pause(): Promise<void> {
     this.#intake.requireRunning();
     await this.#weights.pause();

@@ -18,7 +18,7 @@ interface ServiceColumnsOptions {
   readonly groups: Pick<GroupStore, "isForgotten" | "isAllForgotten">;
   /** True to keep the files of acknowledged groups. */
   readonly keepsAll: boolean;
-  /** Returns the number of bytes of acknowledged groups of ended batches that stay for the doctor. */
+  /** Returns the number of bytes of acknowledged groups of ended batches that are kept for the doctor. */
   readonly doctorBytes: () => number;
 }
 
@@ -113,7 +113,7 @@ export class ServiceColumns implements AsyncDisposable {
     this.#open.delete(batch);
   }
 
-  /** Returns the bytes of a batch's columns, for a taker of its groups. */
+  /** Returns the source from which a `Taker` reads a batch's columns. Readers over HTTP use `find()`. */
   sourceOf(batch: string): ColumnSource {
     return this.#folderOf(batch);
   }

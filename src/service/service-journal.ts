@@ -14,7 +14,7 @@ export type ServiceEntry =
       readonly batch: string;
       readonly atMs: number;
       readonly request: BatchRequest;
-      /** The name of the taker that gets the groups. Absent if readers of `/v1/groups` get them. */
+      /** The name of the `Taker` that gets the groups. Absent if readers of `/v1/groups` get them. */
       readonly taker?: string;
     }
   | GroupEntry
@@ -25,7 +25,7 @@ export type ServiceEntry =
       /** The reason why it failed. */
       readonly reason?: string;
     }
-  /** The groups up to the cursor are acknowledged: those of all batches, or of one. */
+  /** The acknowledgement of all groups up to the cursor: of all batches, or of one. */
   | { readonly type: "acknowledged"; readonly cursor: number; readonly batch?: string }
   | { readonly type: "policy"; readonly version: number; readonly weights?: string }
   /**

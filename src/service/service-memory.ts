@@ -3,8 +3,8 @@ import { ServiceError } from "./service-error.ts";
 import type { ServiceEntry, ServiceJournal } from "./service-journal.ts";
 
 /**
- * Writes the service's journal. A disk error ends the service, because it could not keep its
- * promises to callers.
+ * Writes the service's journal. A disk error ends the service, because an answer that is not in the journal would be
+ * lost at a restart.
  */
 export class ServiceMemory {
   /**

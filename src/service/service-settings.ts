@@ -83,7 +83,7 @@ const ownSettings = [
   },
 ] as const satisfies readonly Setting[];
 
-/** Settings that a service refuses: each batch sets them itself, or a service cannot use them. */
+/** Settings that `serve` refuses: each batch gives its own value, or a service has no use for them. */
 const notServed: ReadonlySet<string> = new Set([
   "split",
   "tasks",
@@ -117,7 +117,7 @@ export interface ServiceConfig {
   readonly maxQueued: number;
   /** True to keep the side columns of acknowledged groups. */
   readonly keepsColumns: boolean;
-  /** Number of trained tokens of the newest rows that the live diagnosis is of. */
+  /** Number of trained tokens in a live diagnosis. The newest rows count. */
   readonly doctorTokens: number;
   /** Addresses of engines that batches may name, as `engineAddress()` writes them. */
   readonly batchEngines: readonly string[];

@@ -26,8 +26,8 @@ export interface TrainerGroupPlace {
   /** The temperature at which the group was sampled. */
   readonly temperature: number;
   /**
-   * The batch's number, from 1, if the reader gets groups of several batches. Rollout ids and
-   * places then include it. Absent: they are as in the batch's own run.
+   * The batch's number, from 1, if the reader gets groups of several batches. Rollout ids and indexes then include it.
+   * Absent: they are those of the batch's own run.
    */
   readonly batchNumber?: number;
 }

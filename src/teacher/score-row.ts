@@ -48,7 +48,11 @@ export async function scoreRow(
   };
 }
 
-/** @throws UsageError if the engine cannot score, or list the most probable ids. */
+/**
+ * Requires an engine that returns the logprobs of given ids.
+ *
+ * @throws UsageError if the engine cannot score, or list the most probable ids.
+ */
 export function requireScoring(engine: Engine, topCount: number): void {
   const { kind } = engine;
   if (engine.score === undefined) {

@@ -51,7 +51,7 @@ export interface ScoringResult extends ScoringCounts {
 export interface ScoreRunOptions {
   readonly writer: TeacherWriter;
   readonly terms: ScoringTerms;
-  /** Number of rows that are scored at once. Default 32. */
+  /** Number of rows that are scored at the same time. Default 32. */
   readonly concurrency?: number;
   /** Maximum number of ids of a row. Longer rows are left out. */
   readonly contextLength?: number;

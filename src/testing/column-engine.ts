@@ -6,10 +6,10 @@ import { passOn } from "../engine/pass-on.ts";
 
 /**
  * Adds side columns to an engine: invented values that depend only on the ids, their places and the policy version. A
- * test can compute each row again (`inventedRoutes()`, `inventedSet()`), and so finds rows that were lost, shifted or
- * taken from other weights.
+ * test can compute each row of a column again (`inventedRoutes()`, `inventedSet()`), and so finds rows that were lost,
+ * shifted or taken from other weights.
  *
- * @param engine - Its tokens and logprobs stay as they are.
+ * @param engine - The engine, whose tokens and logprobs stay as they are.
  */
 export function withInventedColumns(engine: Engine): Engine {
   return {
@@ -97,12 +97,15 @@ export function inventedRoutes(
   return new Uint8Array(list.buffer);
 }
 
-/** Returns the invented set of a sampled id: itself, and 0 to `count - 1` ids beside it. */
+/** Returns the invented set of a sampled id: the id itself, and 0 to `count - 1` ids beside it. */
 export function inventedSet(id: number, count: number): readonly number[] {
   return inventedTop(id, 1 + (id % count));
 }
 
-/** Returns the invented alternatives of a sampled id: itself and the ids below it, or above it if there are too few below. */
+/**
+ * Returns the invented alternatives of a sampled id: the id itself and the ids below it, or above it if there are too
+ * few below.
+ */
 export function inventedTop(id: number, length: number): readonly number[] {
   return Array.from({ length }, (_, rank) => (id >= length ? id - rank : id + rank));
 }

@@ -8,7 +8,7 @@ import { withResolvers } from "../async/with-resolvers.ts";
 import type { MalformedToken } from "./malformed-turn.ts";
 import { IMPOSSIBLE_LOGPROBS, foreignIds } from "./malformed-turn.ts";
 
-/** One turn that the engine under test must sample. `logprobs[i]` belongs to `outputIds[i]`. */
+/** One turn that the engine under test must sample. `logprobs[i]` is that of `outputIds[i]`. */
 export interface ConformanceTurn {
   readonly outputIds: readonly number[];
   readonly logprobs: readonly number[];
@@ -63,7 +63,7 @@ export type EngineScenario =
   /** No server is at the address. */
   | { readonly kind: "unreachable" };
 
-/** A running engine, with what the suite needs to observe. */
+/** A running engine, with the facts that the suite observes. */
 export interface EngineUnderTest extends AsyncDisposable {
   readonly engine: Engine;
   /** The prompt of each request that reached the sampler, in order of arrival. */
@@ -77,8 +77,8 @@ export interface EngineHarness {
   /** The engine's name in the names of the tests. */
   readonly name: string;
   /**
-   * Starts an engine for one case. Retries should wait a few milliseconds at most. Disposing what it
-   * returns stops everything that it started.
+   * Starts an engine for one case. Retries should wait a few milliseconds at most. Disposing of the result stops all
+   * that the function started.
    */
   readonly start: (scenario: EngineScenario) => Promise<EngineUnderTest>;
   /** The side columns that the engine returns. Default: none, and requests for them must fail. */

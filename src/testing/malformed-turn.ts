@@ -1,4 +1,4 @@
-/** A turn as an engine reports it. `logprobs[i]` belongs to `outputIds[i]`. */
+/** A turn as an engine reports it. `logprobs[i]` is that of `outputIds[i]`. */
 export interface ReportedTurn {
   readonly outputIds: readonly number[];
   readonly logprobs: readonly number[];

@@ -21,8 +21,8 @@ export interface ManualClockOptions {
   /** The start time, in milliseconds. Default 0. */
   readonly startMs?: number;
   /**
-   * Waits of at most this many milliseconds end at once and move the clock. Default -1: none. Use
-   * it if back-off should take no time while deadlines stand still.
+   * Waits of at most this many milliseconds end immediately and move the clock. Default -1: none. Use it if back-off
+   * should take no time while deadlines stand still.
    */
   readonly skipUpToMs?: number;
 }

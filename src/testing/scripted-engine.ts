@@ -61,10 +61,9 @@ export type GenerationScript =
   | Readonly<Record<string, readonly ScriptedGeneration[]>>;
 
 /**
- * Creates an engine in this process that plays a script, call by call. The script is one list for
- * all sessions, or one list per session id if several episodes run at once. Listeners receive one
- * id at a time before a call returns. An unexpected call throws an `InvariantError`, and
- * `assertDrained()` reports calls that were never made.
+ * Creates an engine in this process that plays a script, call by call. The script is one list for all sessions, or one
+ * list per session id if several episodes run at the same time. Listeners receive one id at a time before a call
+ * returns. An unexpected call throws an `InvariantError`, and `assertDrained()` reports calls that were never made.
  */
 export function createScriptedEngine(
   script: GenerationScript,

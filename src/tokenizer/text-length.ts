@@ -10,7 +10,11 @@ export const maxTextLength = 4_000_000;
 /** The code of the error for a text that is too long. */
 export const textTooLong = "internal/text-too-long";
 
-/** @throws RolloutError `internal/text-too-long` if the text is too long to encode. */
+/**
+ * Refuses a text that is too long.
+ *
+ * @throws RolloutError `internal/text-too-long` if the text is too long to encode.
+ */
 export function assertTextLength(text: string): void {
   if (text.length <= maxTextLength) return;
   throw new RolloutError(

@@ -37,8 +37,8 @@ export interface TokenizerFile {
     /** The position of the merges in the document. Absent for a model without merges. */
     readonly merges?: Extent;
     /**
-     * Absent if there are no token texts, if the merges come before them, or if a merge is not of
-     * vocabulary entries.
+     * The merges as a table of ids. Absent if there are no token texts, if the merges come before
+     * the vocabulary, or if a merge is not of vocabulary entries.
      */
     readonly mergeTable?: MergeTable;
   };
@@ -156,7 +156,11 @@ function openTokenizerFile(bytes: Buffer, file: string): TokenizerFile {
   };
 }
 
-/** @throws UsageError saying why the bytes are not a JSON object. */
+/**
+ * Throws the error for a damaged file.
+ *
+ * @throws UsageError saying why the bytes are not a JSON object.
+ */
 function refuse(bytes: Buffer, file: string): never {
   parseModelJson(bytes.toString("utf8"), file);
   throw new UsageError(`Cannot read ${file}: it is not an object, expected one`);

@@ -47,7 +47,10 @@ function checkOrder({ turns, promptLength }: SampleParts): Violation[] {
   return found;
 }
 
-/** Checks that turns are numbered over the episode: without gaps in a row, from 0 in the first row. */
+/**
+ * Checks the turns' indexes. Within one row they are consecutive. The first row of an episode begins at 0, or at the
+ * turn of its fork.
+ */
 function checkTurnIndexes({ turns, row }: SampleParts): Violation[] {
   const found: Violation[] = [];
   const { forkedFrom } = row;

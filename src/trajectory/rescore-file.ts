@@ -59,7 +59,7 @@ export interface RescoreOptions {
   readonly temperature: number;
   /** Largest difference that passes, in nats. */
   readonly tolerance: number;
-  /** Number of rows scored at once. Default 32. */
+  /** Number of rows that are scored at the same time. Default 32. */
   readonly concurrency?: number;
   readonly signal?: AbortSignal;
   /** Reads the file. Default: as it is on the disk. */

@@ -11,6 +11,8 @@ export class RollingHash {
   readonly #hash: Hash = createHash("sha256");
 
   /**
+   * Appends ids to the hashed ones.
+   *
    * @param count - Number of ids to append, from the first. Default: all.
    * @throws InvariantError if a value of an array is not a token id (see `isTokenId()`). An `Int32Array` is not checked.
    */

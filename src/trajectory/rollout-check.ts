@@ -19,7 +19,7 @@ interface RolloutSeen {
 interface ForkSeen {
   readonly line: number;
   readonly rolloutId: string;
-  /** The id of the rollout that it was forked from, as the row states it. */
+  /** The id of the original rollout, as the fork's row states it. */
   readonly from: unknown;
   readonly turnIndex: number;
 }

@@ -32,11 +32,11 @@ export interface RolloutIdentity {
   readonly rolloutId: string;
   readonly groupId: string;
   readonly taskId: string;
-  /** Absent if the rollout is not a fork. */
+  /** The place at which the rollout left its original. Absent if the rollout is not a fork. */
   readonly forkedFrom?: ForkPlace;
 }
 
-/** The place at which a rollout was forked from another. JSON-able. */
+/** The turn at which a rollout was forked from another. JSON-able. */
 export interface ForkPlace {
   readonly rolloutId: string;
   /** 0-based index of the fork's first turn. The turns before it are trained in the original's rows. */
@@ -47,7 +47,7 @@ export interface ForkPlace {
 export interface RolloutEnd {
   readonly outcome: Outcome;
   readonly stopReason: StopReason;
-  /** Absent if the episode was not scored. Never 0 instead. */
+  /** The reward. Absent, and never 0 instead, if the episode was not scored. */
   readonly reward?: number;
   /** Present only if `outcome` is `failed`. */
   readonly failure?: Failure;

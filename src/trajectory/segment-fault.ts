@@ -8,8 +8,8 @@ import { isCount } from "./violation.ts";
 const lists = ["tokenIds", "lossMask", "logprobs", "policyVersions"] as const;
 
 /**
- * Returns what is wrong with the segments of a custom player's or a worker's episode, or `undefined`. Checks long lists
- * without writing them as JSON.
+ * Returns the fault of the segments of a custom player's or a worker's episode, or `undefined` if they are valid.
+ * Checks long lists without writing them as JSON.
  */
 export function segmentFault(segments: unknown): string | undefined {
   if (!Array.isArray(segments)) return "segments is not a list";

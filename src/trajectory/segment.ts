@@ -33,11 +33,11 @@ export interface Segment {
   readonly tokenIds: readonly number[];
   readonly promptLength: number;
   readonly spans: readonly Span[];
-  /** `lossMask[i]` belongs to `tokenIds[i]`. */
+  /** `lossMask[i]` is that of `tokenIds[i]`. */
   readonly lossMask: readonly (0 | 1)[];
-  /** `logprobs[i]` belongs to `tokenIds[i]`. 0 if the mask is 0. */
+  /** `logprobs[i]` is that of `tokenIds[i]`. 0 if the mask is 0. */
   readonly logprobs: readonly number[];
-  /** `policyVersions[i]` belongs to `tokenIds[i]`. `""` if the mask is 0. */
+  /** `policyVersions[i]` is that of `tokenIds[i]`. `""` if the mask is 0. */
   readonly policyVersions: readonly string[];
   readonly turns: readonly TurnSpan[];
   /** The side columns, without their bytes. Absent if the run has none. */
@@ -48,7 +48,7 @@ export interface Segment {
 export interface SampledStretch {
   /** Index of the first sampled id in the segment. */
   readonly start: number;
-  /** `logprobs[i]` belongs to the id at `start + i`. */
+  /** `logprobs[i]` is that of the id at `start + i`. */
   readonly logprobs: readonly number[];
   /** Stretches with one policy version each. Their token counts add up to the number of logprobs. */
   readonly pieces: readonly GenerationPiece[];

@@ -21,7 +21,7 @@ export interface DroppedStop {
 export interface SampledSpan extends Span {
   readonly kind: "sampled";
   readonly turnIndex: number;
-  /** `logprobs[i]` belongs to the segment's id at `start + i`. */
+  /** `logprobs[i]` is that of the segment's id at `start + i`. */
   readonly logprobs: readonly number[];
   /** Stretches with one policy version each. Their token counts add up to the span's length. */
   readonly pieces: readonly GenerationPiece[];
@@ -126,7 +126,11 @@ export class TokenLedger {
     this.#lastTurnIndex = turnIndex;
   }
 
-  /** @throws InvariantError if a part does not follow the rows so far. */
+  /**
+   * Appends the parts of side columns that belong to a turn.
+   *
+   * @throws InvariantError if a part does not follow the rows so far.
+   */
   #appendColumns(columns: ColumnParts, sampledCount: number): void {
     const start = this.#ids.length;
     for (const name of Object.keys(columns) as ColumnName[]) {
@@ -224,7 +228,11 @@ export function isSampledSpan(span: Span | SampledSpan): span is SampledSpan {
   return span.kind === "sampled";
 }
 
-/** @throws InvariantError if an id, a logprob or the length of a piece is invalid. */
+/**
+ * Checks the ids, logprobs and pieces of a turn.
+ *
+ * @throws InvariantError if an id, a logprob or the length of a piece is invalid.
+ */
 function requireSoundValues({ outputIds, logprobs, pieces }: Generation): void {
   requireIds("sampled", outputIds);
   requireThat(
@@ -240,7 +248,11 @@ function requireSoundValues({ outputIds, logprobs, pieces }: Generation): void {
   }
 }
 
-/** @throws InvariantError unless there is one logprob for each id, and the pieces contain all ids. */
+/**
+ * Compares the numbers of ids, logprobs and tokens in pieces.
+ *
+ * @throws InvariantError unless there is one logprob for each id, and the pieces contain all ids.
+ */
 function requireSameCounts({
   outputIds,
   logprobs,

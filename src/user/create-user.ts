@@ -26,21 +26,21 @@ export type ChatModelChoice = ChatModel | AiSdkLanguageModel | ChatModelConfig;
 /** Settings of a user that a model plays. */
 export interface ModelChoices {
   readonly model: ChatModelChoice;
-  /** Default: prompts that are not from a benchmark. See `readUserPrompts()`. */
+  /** The prompts of the model. Default: prompts that are not from a benchmark. See `readUserPrompts()`. */
   readonly prompts?: UserPrompts;
-  /** `all`, `none`, or names of `userRepairs`. Default `none` with `prompts`, otherwise `all`. */
+  /** The repairs: `all`, `none`, or names of `userRepairs`. Default `none` with `prompts`, otherwise `all`. */
   readonly repair?: string | readonly string[];
   readonly greeting?: string;
   readonly temperature?: number;
   readonly maxTokens?: number;
   readonly seeded?: boolean;
-  /** Absent: lines are not checked. */
+  /** How a gate checks each line of the user. If absent, lines are not checked. */
   readonly qualityGate?: QualityGateOptions;
 }
 
 /** Settings of a user that a judge checks. */
 export interface JudgeChoices {
-  /** Default: the model that plays the user. */
+  /** The model that judges the lines. Default: the model that plays the user. */
   readonly judge?: ChatModelChoice;
   readonly maxDrafts?: number;
 }
@@ -55,7 +55,7 @@ export type CreateUserOptions =
 
 /** The process environment and terminal of a user. Tests pass their own. */
 export interface UserSurroundings {
-  /** Environment variables with keys. Default: the process's. */
+  /** Environment variables, some of which contain API keys. Default: the process's. */
   readonly env?: Readonly<Record<string, string | undefined>>;
   /** The terminal of a human user. Default: the process's. */
   readonly input?: NodeJS.ReadableStream;
@@ -128,7 +128,7 @@ function toChatModel(
   }: {
     place: string;
     env: Readonly<Record<string, string | undefined>>;
-    /** Receives a model that is created here, so that `close()` can close it. */
+    /** The list to which models are added that are created here, so that `close()` can close them. */
     createdModels: MeteredChatModel[];
   },
 ): ChatModel {

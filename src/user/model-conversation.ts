@@ -15,7 +15,10 @@ import type { User, UserSession, UserSpending } from "./user.ts";
 export interface ModelUserOptions {
   /** The model that plays the user. */
   readonly model: ChatModel;
-  /** Default: prompts that are not from a benchmark. `readUserPrompts()` reads a benchmark's. */
+  /**
+   * The prompts of the model. Default: prompts that are not from a benchmark. `readUserPrompts()` reads a benchmark's
+   * prompts.
+   */
   readonly prompts?: UserPrompts;
   /**
    * Behaviours of τ-bench's simulators to correct. Default: none with `prompts`, so that numbers
@@ -26,14 +29,11 @@ export interface ModelUserOptions {
    * The agent's first message in the simulator's memory. Default `Hi! How can I help you today?`.
    */
   readonly greeting?: string;
-  /** Absent: the server's default, as in τ-bench. */
+  /** The sampling temperature. If absent, the server's default, as in τ-bench. */
   readonly temperature?: number;
-  /** Maximum length of a line in tokens. Absent: the server's default, as in τ-bench. */
+  /** Maximum length of a line in tokens. If absent, the server's default, as in τ-bench. */
   readonly maxTokens?: number;
-  /**
-   * True if calls carry a seed that is derived from the episode's. Not every server accepts one.
-   * Default false.
-   */
+  /** True if calls carry a seed that is derived from the episode's. Not every server accepts a seed. Default false. */
   readonly seeded?: boolean;
 }
 
@@ -51,7 +51,7 @@ export interface UserTurn {
   ) => Promise<string>;
 }
 
-/** A way to play a user with a model. */
+/** A strategy by which a model plays a user. */
 export interface UserStrategy {
   readonly name: string;
   readonly systemPrompt: InstructedPrompt;

@@ -27,13 +27,13 @@ export interface UserSpending {
   readonly callCount: number;
   readonly inputTokenCount: number;
   readonly outputTokenCount: number;
-  /** In US dollars. Absent if no price is known. */
+  /** The cost in US dollars. Absent if no price is known. */
   readonly costUsd?: number;
 }
 
 /** The spending of a user and the result of a quality gate. JSON-able. */
 export interface UserUsage extends UserSpending {
-  /** Absent if no quality gate checks the lines. */
+  /** The counts of the quality gate. Absent if no gate checks the lines. */
   readonly quality?: UserQuality;
 }
 

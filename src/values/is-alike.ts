@@ -8,7 +8,11 @@ export function isAlike(one: unknown, other: unknown): boolean {
   return compare(one, other, new Map());
 }
 
-/** @param open - The value that each value is being compared with: a circular value equals another circular one. */
+/**
+ * Compares two values at any depth.
+ *
+ * @param open - The value that each value is being compared with: a circular value equals another circular one.
+ */
 function compare(one: unknown, other: unknown, open: Map<object, object>): boolean {
   if (Object.is(one, other)) return true;
   if (typeof one === "function" && typeof other === "function") {

@@ -3,7 +3,7 @@ import type { PlannedAttempt } from "./check-plan.ts";
 import { EpisodeFile, type EpisodeFacts } from "./episode-file.ts";
 import { findingsIn, type Finding } from "./finding.ts";
 
-/** The plan in `run.json` of a run that plays its tasks in several epochs. */
+/** The facts in `run.json` about a run that plays its tasks in several epochs. */
 export interface EpochsFacts {
   readonly environment: string;
   readonly split: string;

@@ -6,8 +6,8 @@ import { findingsIn, type Finding } from "./finding.ts";
 type RawRow = Readonly<Record<string, unknown>>;
 
 /**
- * Compares the facts in `run.json` that were found at start-up with its identity and settings:
- * engine, model folder and plan must agree. A value that one side lacks is not a finding.
+ * Compares the facts in `run.json` that were found at start-up with its identity and settings: engine, model folder and
+ * plan must agree. If one side lacks a value, this is not a finding.
  */
 export function checkFound(manifest: RawRow): readonly Finding[] {
   const identity = objectOf(manifest["identity"]);

@@ -106,9 +106,9 @@ function compareEnd(summary: Summary, ended: unknown): readonly Finding[] {
 const shared = ["outcome", "stopReason", "reward"] as const;
 
 /**
- * Compares each episode's end event with its line, and the last start event with `run.json`.
- * An episode that was dropped and played again is not a finding. An event that a crash prevented is
- * not one either: the next start writes it. A finished run has an event for each episode.
+ * Compares each episode's end event with its line, and the last start event with `run.json`. An episode that was
+ * dropped and played again is not a finding. An event that a crash prevented is not a finding either, because the next
+ * start writes it. A finished run has an event for each episode.
  * @returns the grouping of the last start, and the findings.
  */
 export async function checkEvents(

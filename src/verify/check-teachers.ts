@@ -44,8 +44,8 @@ export interface TeachersCheck {
 }
 
 /**
- * Checks the columns that teachers added to a run: each line names a row as it is in the run, its columns cover the
- * tokens after the prompt, and their bytes have the hash and valid values.
+ * Checks the columns that teachers added to a run: each line names an existing, unchanged row of the run, its columns
+ * cover the tokens after the prompt, and their bytes have the hash and valid values.
  *
  * @returns `undefined` if the run has no teacher.
  */

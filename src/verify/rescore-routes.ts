@@ -34,7 +34,7 @@ export interface RouteRescoring {
 export interface RouteRescoreOptions {
   readonly engine: Engine;
   readonly specs: ColumnSpecs & { readonly routedExperts: ExpertShape };
-  /** Number of rows that are requested at once. Default 8. */
+  /** Number of rows that are requested at the same time. Default 8. */
   readonly concurrency?: number;
   readonly signal?: AbortSignal;
 }

@@ -27,7 +27,7 @@ test("export writes rows to standard output, and reports the omitted ones", asyn
     "Cut 2 tokens of shop/test/1#0: verl puts the reward on the last response token",
     "Left out shop/test/4#0: shop/test/4#0 failed, and it has no reward",
     "Left out shop/test/5#0: shop/test/5#0 was not scored, and it has no reward",
-    "Left out shop/test/6#0: shop/test/6#0 is not finished, and it has no end",
+    "Left out shop/test/6#0: shop/test/6#0 is not finished, and it has no reward",
     "Left out shop/test/7#0: shop/test/7#0 has no sampled tokens, and no token in it can " +
       "be trained",
     "14 rows of 9 groups for verl",

@@ -438,7 +438,7 @@ describe("a form that the engine holds a turn to", () => {
     expect(await errorOf(await post(strict.gateway, asked, { token: strict.token }))).toEqual([
       400,
       "invalid_request_error",
-      "Cannot enforce text format json-object: the engine does not accept this form",
+      "Cannot enforce text format json-object: the engine does not accept this constraint",
     ]);
   });
 });

@@ -53,7 +53,11 @@ export class TauCheckout {
     return content;
   }
 
-  /** @throws UsageError if the file cannot be read or is not Python. */
+  /**
+   * Reads a Python module of the checkout.
+   *
+   * @throws UsageError if the file cannot be read or is not Python.
+   */
   async readModule(file: string): Promise<PythonModule> {
     return readPythonModule((await this.read(file)).toString("utf8"), this.place(file));
   }

@@ -1,4 +1,4 @@
-"""Groups and attempts, and the form in which most trainers take one."""
+"""Groups and attempts, and the split into prompt and response that most trainers take."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ class Unfit(Exception):
 
 @dataclass(frozen=True)
 class Response:
-    """A row split into prompt and response, up to its last sampled token. Mask, logprobs and versions are the response's."""
+    """A row split into prompt and response, up to its last sampled token. Mask, logprobs and versions are those of the
+    response.
+    """
 
     prompt_ids: list[int]
     response_ids: list[int]
@@ -35,7 +37,7 @@ class Response:
 
 @dataclass(frozen=True)
 class Attempt:
-    """One attempt at a task. `reward` is None, not 0, if it was not scored."""
+    """One attempt at a task. `reward` is None, not 0, if the attempt was not scored."""
 
     rollout_id: str
     outcome: str
@@ -77,7 +79,7 @@ class Attempt:
         return sum(sum(row["lossMask"]) for row in self.rows)
 
     def responses(self) -> list[Response]:
-        """Returns all rows that have a trained token, in order. Raises Unfit if there is none."""
+        """Returns all rows that have a trained token, in order. Raises Unfit if there is no such row."""
         rows = self.trained_rows
         if not rows:
             raise Unfit(f"{self.rollout_id} has no sampled token")
@@ -122,7 +124,7 @@ class TrainerGroup:
 
     @staticmethod
     def of(body: dict[str, Any], cursor: int) -> TrainerGroup:
-        """Reads the group of a line of the service. Raises Unfit if the trainer cannot use it."""
+        """Reads the group of a line of the service. Raises Unfit if the trainer cannot use the group."""
         if "refused" in body:
             raise Unfit(body["refused"])
         about = {name: value for name, value in body.items() if name not in ("records", "notes")}

@@ -18,7 +18,7 @@ from .whole_number import whole_number
 class Batch:
     """Requested rollouts. `state` is queued, running, finished, cancelled or failed.
 
-    `reason` is the reason of a failure, or of a wait for another start of the service.
+    `reason` says why the batch failed, or why it waits for another start of the service.
     """
 
     batch: str
@@ -51,7 +51,7 @@ class Client:
     def submit(self, *, key: str, split: str, tasks: Sequence[int], samples: int, seed: int = 0,
                sampling: dict[str, float] | None = None, deadline_s: float | None = None,
                min_policy_version: int | None = None, engine: str | None = None) -> Batch:
-        """Requests `samples` attempts at each of the tasks. The same key again is the same batch.
+        """Requests `samples` attempts at each of the tasks. A repeated call with the same key returns the same batch.
 
         `engine` is the address of the sampling engine. The service must be started with it.
         """
@@ -85,10 +85,9 @@ class Client:
         return [_to_batch(one) for one in self._call("DELETE", "/v1/batches")["batches"]]
 
     def groups(self, batch: str | None = None, *, cursor: int = 0) -> Iterator[Group]:
-        """Yields the finished groups after the cursor: of one batch until its end, or of all without an end.
-
-        After a broken stream it continues after the last group, so no group is missing or comes twice.
-        Another process can continue from a group's `cursor`.
+        """Yields the finished groups after the cursor: those of one batch until its end, or those of all batches
+        without an end. After a broken stream the iteration continues after the last group, so that each group comes
+        exactly once. Another process can continue from a group's `cursor`.
         """
         for body, cursor in self._groups(batch, cursor, {}):
             yield Group.of(body, cursor)
@@ -137,7 +136,7 @@ class Client:
 
     def columns(self, part: dict[str, Any], start: int = 0, end: int | None = None) -> bytes:
         """Returns the bytes of a part of a row's side columns, from `start` to `end`. Read them before you acknowledge the
-        group: the service may then forget them. Raises ServiceError if the bytes are not the part's."""
+        group: the service may then forget them. Raises ServiceError if the bytes are not those of the part."""
         size = int(part["size"])
         end, path = size if end is None else end, f"/v1/columns/{quote(part['hash'], safe='')}"
         if start >= end:
@@ -156,16 +155,15 @@ class Client:
         return content
 
     def column_specs(self) -> dict[str, Any]:
-        """Returns the side columns of the service's rows, with their shapes. Empty if they have none."""
+        """Returns the side columns of the service's rows, with their shapes. Empty if the service has none."""
         if self._specs is None:
             self._specs = self.health().get("columns") or {}
         return self._specs
 
     def trainer_logprobs(self, *, policy_version: int | str | None = None) -> LiveLogprobs:
         """Returns a block in which a trainer posts its own logprobs of rows, so that the service compares them with the
-        engine's. `policy_version` is the version of the weights that score the rows, unless a call names one.
-
-            with client.trainer_logprobs(policy_version=7) as out:
+        engine's. `policy_version` is the version of the weights that score the rows, unless a call names another
+        version. with client.trainer_logprobs(policy_version=7) as out:
                 out.write(group.about["batch"], row["rolloutId"], row["segment"], logprobs, first=1)
         """
         return LiveLogprobs(self._post_lines, policy_version)
@@ -176,8 +174,8 @@ class Client:
     def doctor(self, *, lag: int | None = None, thresholds: dict[str, float] | None = None) -> Diagnosis:
         """Returns the diagnosis of the newest rows of `trainer_logprobs()`.
 
-        `lag` is that of tokens of which a version is unknown. The names of thresholds are those of `--json`, such as
-        `meanDifference`.
+        `lag` is the one to assume for tokens with an unknown version. The names of thresholds are those of `--json`,
+        such as `meanDifference`.
         """
         query: dict[str, Any] = {**(thresholds or {}), **({} if lag is None else {"lag": whole_number("lag", lag)})}
         body = self._call("GET", "/v1/doctor" + (f"?{urlencode(query)}" if query else ""))
@@ -194,7 +192,7 @@ class Client:
         return int(self._call("POST", "/v1/clear", {"keyPrefix": f"{run}/"})["cancelledBatches"])
 
     def announce(self, version: int, weights: str | None = None, *, restart: bool = False) -> int:
-        """Makes the engine load weights as a new version of the policy. Returns when they are loaded.
+        """Makes the engine load weights as a new version of the policy. Returns when the weights are loaded.
 
         With `restart`, for a trainer that starts again, the version may be lower if no batch is unfinished.
         """

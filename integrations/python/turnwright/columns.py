@@ -23,17 +23,20 @@ ARRAY_TYPES = ("int8", "uint8", "int16", "uint16", "int32", "float32")
 
 
 class ColumnSource(Protocol):
-    """The bytes of columns. `specs` are the run's: `{"routedExperts": {"layerCount", "perToken", "expertCount"}, …}`."""
+    """The bytes of columns. `specs` are the shapes of the run's columns: `{"routedExperts": {"layerCount", "perToken",
+    "expertCount"}, …}`.
+    """
 
     specs: dict[str, Any]
 
     def read(self, part: dict[str, Any]) -> Any:
-        """Returns the bytes of a part, as a buffer. Raises KeyError if there are none."""
+        """Returns the bytes of a part, as a buffer. Raises KeyError if the source has no such part."""
 
 
 @dataclass(frozen=True)
 class TokenSets:
-    """Sets of ids, token by token: the first `counts[0]` ids belong to token 0, the next `counts[1]` to token 1.
+    """Sets of ids, token by token: the first `counts[0]` ids are those of token 0, the next `counts[1]` those of token
+    1.
 
     `counts` is int32 [tokens], 0 for tokens that were not trained. `ids` is int32 [sum of counts]. `logprobs` is float32
     [sum of counts], or None for kept tokens. The ids are in the engine's order; those of `topLogprobs` are best first.
@@ -53,8 +56,8 @@ class TokenSets:
 class PartFiles:
     """The parts of columns in a run's folder, found by hash. Reads no bytes until an array is used.
 
-    With `verify`, the bytes of each part are compared with its hash when they are read first. Raises ValueError if a line
-    is no place of a part.
+    With `verify`, the bytes of each part are compared with its hash when they are read first. Raises ValueError if a
+    line does not describe the place of a part.
     """
 
     def __init__(self, run: str | Path, *, verify: bool = False) -> None:
@@ -74,8 +77,9 @@ class PartFiles:
                 self._freed.add(key)
 
     def read(self, part: dict[str, Any]) -> memoryview:
-        """Returns the bytes of a part. Raises KeyError if the folder has none, and ValueError if its file was cut, or if
-        they are verified and were changed."""
+        """Returns the bytes of a part. Raises KeyError if the folder has no such part. Raises ValueError if its file
+        was cut, or if the bytes are verified and were changed.
+        """
         place = self._places.get(part["hash"])
         if place is None:
             why = ("its file was freed after its rows were acknowledged" if part["hash"] in self._freed
@@ -126,15 +130,15 @@ class LoadedColumns:
 
 
 def row_columns(row: Row, source: ColumnSource) -> dict[str, Any]:
-    """Returns a row's columns by name. Row i of an array, or set i, belongs to token i of the row.
+    """Returns a row's columns by name. Row i of an array, or set i, is that of token i of the row.
 
     - `routedExperts`: [rows, layers, experts of a token], uint8 up to 256 experts, else uint16.
     - `indexerTopK`: int32 [rows, layers, positions of a token].
     - `keptTokens`, `topLogprobs`: `TokenSets` over all tokens of the row.
 
-    `rows` is at least the index of the last trained token, and at most the number of tokens minus 1: nobody computed
-    the last sampled token. An array of one part is a view of the source's bytes; several parts are joined once. Raises
-    ValueError, naming the row, if a column is missing or does not fit its row.
+    `rows` is at least the index of the last trained token, and at most the number of tokens minus 1: the engine never
+    computed the last sampled token. An array of one part is a view of the source's bytes; several parts are joined
+    once. Raises ValueError, naming the row, if a column is missing or does not fit its row.
     """
     columns = row.get("columns") or {}
     missing = [name for name in source.specs if name not in columns]
@@ -199,7 +203,7 @@ def _wrong(row: Row, name: str, why: str) -> ValueError:
 
 
 def read_export(file: str | Path) -> Iterator[Row]:
-    """Yields the records of `turnwright export`, with each array of side columns in its place as a numpy array.
+    """Yields the records of `turnwright export`, with each array of side columns as a numpy array.
 
     The arrays are views of the mapped file `FILE.arrays`. Each begins at a multiple of 64 bytes, except where
     verifiers' nodes share the array of their branch. They are C-contiguous and little-endian; their shapes and dtypes are

@@ -18,7 +18,9 @@ class TrainerLogprobs:
     """
 
     def __init__(self, path: str | PathLike[str], *, policy_version: int | str | None = None) -> None:
-        """Opens the file. `policy_version` is the version of the weights that score the rows, unless a call names one."""
+        """Opens the file. `policy_version` is the version of the weights that score the rows, unless a call names
+        another.
+        """
         self._file = open(path, "w", encoding="utf-8")
         self._policy_version = policy_version
 
@@ -26,11 +28,11 @@ class TrainerLogprobs:
               mask: Any = None, policy_version: int | str | None = None, routed_experts: Any = None) -> None:
         """Writes one row. Takes lists, arrays and tensors, on any device and of any precision.
 
-        `logprobs[i]` is the logprob of the row's token `first + i`, given the tokens before it. Logits of a decoder
-        give `first=1`. `length` is the number of the row's tokens, padding left out; entries beyond it are left out,
-        too. Default: `first` and the entries. Entries with a mask of 0, and tokens without an entry, have no value in
-        the file. `routed_experts` has the experts that were used, [tokens, layers, experts a token], from the row's
-        first token on. It needs NumPy.
+        `logprobs[i]` is the logprob of the row's token `first + i`, given the tokens before it. For logprobs from a
+        decoder's logits, `first` is 1. `length` is the number of the row's tokens without padding; entries beyond it
+        are left out. Default: `first` plus the number of entries. Entries with a mask of 0, and tokens without an
+        entry, have no value in the file. `routed_experts` has the experts that were used, [tokens, layers, experts a
+        token], from the row's first token on. It needs NumPy.
 
         Raises ValueError if lengths do not match.
         """
@@ -55,8 +57,8 @@ class TrainerLogprobs:
 class Diagnosis:
     """The mismatch of trainer and engine. `verdict` is `healthy` or a cause, `text` the verdict in words.
 
-    `has_finding` is true if a cause is beyond the thresholds. `figures` has everything, as `turnwright doctor --json`
-    prints it.
+    `has_finding` is true if a cause is beyond the thresholds. `figures` has all values that `turnwright doctor --json`
+    prints.
     """
 
     verdict: str
@@ -66,8 +68,8 @@ class Diagnosis:
 
 
 class LiveLogprobs:
-    """Posts a trainer's logprobs to a running service, from `Client.trainer_logprobs()`. The rows are posted at the end of
-    the block, and before whenever they are large. After an exception in the block, no more rows are posted.
+    """Posts a trainer's logprobs to a running service, from `Client.trainer_logprobs()`. The rows are posted at the
+    end of the block, and earlier if they become large. After an exception in the block, no more rows are posted.
     """
 
     def __init__(self, post: Callable[[bytes], None], policy_version: int | str | None) -> None:
@@ -80,8 +82,8 @@ class LiveLogprobs:
               mask: Any = None, policy_version: int | str | None = None, routed_experts: Any = None) -> None:
         """Adds a row of a batch: `group.about["batch"]`. The other arguments are those of `TrainerLogprobs.write()`.
 
-        Raises ValueError if lengths do not match, and ServiceError if the service refuses a row; it then takes no row of
-        the post.
+        Raises ValueError if lengths do not match, and ServiceError if the service refuses a row. The service then
+        takes no row of the request.
         """
         version = self._policy_version if policy_version is None else policy_version
         line = to_line(rollout_id, segment, logprobs, length=length, first=first, mask=mask, policy_version=version,

@@ -36,7 +36,7 @@ class ServiceError(Exception):
 
 
 class ServiceUnreachable(Exception):
-    """No complete answer came, also after repetitions."""
+    """No complete answer came, even after repetitions."""
 
 
 class Problem(Exception):
@@ -95,7 +95,7 @@ class HttpCalls:
             connection.close()
 
     def stream(self, path: str) -> Iterator[dict[str, Any]]:
-        """Yields the answer's lines as they come. Ends silently if the connection breaks within a line."""
+        """Yields the answer's lines as they arrive. Ends silently if the connection breaks within a line."""
         connection, response = self._send("GET", path, None)
         try:
             while line := self._line(response):

@@ -37,12 +37,13 @@ def step_metrics(rows: Iterable[Row], *, trainer_version: int | None = None,
                  ratios: Iterable[float] | None = None) -> dict[str, float]:
     """Returns the metrics of one step. An unknown value (no reward, no version) is absent, not 0.
 
-    `trainer_version` is the version in training. Staleness is its distance from a sampled token's version.
-    `ratios` are the trained tokens' probability ratios, new policy to recorded. pass^k leaves out attempts that
-    fork from another attempt of the rows (`forkedFrom`), as the report does. Each episode counts once, also if it has
-    several rows. Then there are metrics by role (`role/NAME/...`), too: `token_share` is the role's part of all
-    trained tokens, `reward_mean` the mean over the episodes with such a row. `reward/component/NAME` is the mean value of
-    a component of the rewards, without its weight, over the episodes that have it.
+    `trainer_version` is the version in training. Staleness is the distance of this version from a sampled token's
+    version. `ratios` are the probability ratios of the trained tokens: the new policy's probability divided by the
+    recorded one. pass^k leaves out attempts that fork from another attempt of the rows (`forkedFrom`), as the report
+    does. Each episode counts once, also if it has several rows. Then there are metrics by role (`role/NAME/...`), too:
+    `token_share` is the role's part of all trained tokens, `reward_mean` the mean over the episodes with such a row.
+    `reward/component/NAME` is the mean value of a component of the rewards, without its weight, over the episodes that
+    have this component.
     """
     rows, ratios = list(rows), [] if ratios is None else [float(ratio) for ratio in ratios]
     episodes: dict[str, list[Row]] = {}
@@ -103,7 +104,9 @@ def _episode_metrics(episodes: Iterable[list[Row]]) -> dict[str, float]:
 
 
 def _role_metrics(episodes: Iterable[list[Row]]) -> dict[str, float]:
-    """Returns the metrics of rows by role, if an episode has several rows. An only row without lineage is main."""
+    """Returns the metrics of rows by role, if an episode has several rows. The only row of an episode without lineage
+    has the role `main`.
+    """
     rows: dict[str, list[Row]] = {}
     rewards: dict[str, list[float]] = {}
     counts = []
@@ -146,7 +149,7 @@ class MetricsFile:
             out.write(json.dumps(line) + "\n")
 
     def read(self) -> list[dict[str, Any]]:
-        """Returns the steps in order, each as written last. Empty if the file does not exist."""
+        """Returns the steps in order, each with its newest values. Empty if the file does not exist."""
         entries = list(read_lines(self._file)) if self._file.exists() else []
         return [entry for _, entry in sorted({entry["step"]: entry for entry in entries}.items())]
 

@@ -55,8 +55,8 @@ def _span(text: str, is_trained: bool, logprob: float) -> str:
 
 
 def plot_rewards(rewards: Iterable[float | None], *, width: int = 640, height: int = 180) -> Picture:
-    """Returns the rewards of attempts in order as points, with the mean so far as a line. None, which is no reward, is
-    left out. Width and height are in pixels.
+    """Returns the rewards of attempts in order as points, with the mean so far as a line. None (no reward) is left
+    out. Width and height are in pixels.
     """
     known = [float(reward) for reward in rewards if reward is not None]
     if not known:

@@ -12,8 +12,8 @@ Row = dict[str, Any]
 
 
 def read_lines(file: str | Path) -> Iterator[Row]:
-    """Yields the objects of a file of JSON lines, also of one that `turnwright pack` compressed. Skips a last line
-    without its line break, which was never acknowledged.
+    """Yields the objects of a file of JSON lines, even if `turnwright pack` compressed it. Skips a last line that a
+    crash cut off.
 
     Raises ValueError, naming file and line, if any other line is not a JSON object in UTF-8, or if a packed file is
     damaged.
@@ -22,7 +22,9 @@ def read_lines(file: str | Path) -> Iterator[Row]:
 
 
 def read_objects(file: str | Path, *, may_grow: bool) -> Iterator[Row]:
-    """Yields the objects of a file of JSON lines. A torn last line is skipped if the file `may_grow`, else refused."""
+    """Yields the objects of a file of JSON lines. A torn last line is skipped if the file `may_grow`, otherwise
+    refused.
+    """
     for number, line in enumerate(_bytes_of_lines(Path(file)), 1):
         if not line.strip():
             continue
@@ -65,7 +67,8 @@ def _refuse(name: str) -> None:
 def read_rows(run: str | Path) -> Iterator[Row]:
     """Yields the training rows of a run's folder, or of a file of samples, in order.
 
-    Yields only rows of finished episodes. Skips rows of a crash, as a resumed run does.
+    From a folder, yields only rows of finished episodes, and skips the rows that a crash left of an unfinished one.
+    From a file, yields every row.
     """
     path = Path(run)
     if not path.is_dir():
@@ -80,7 +83,7 @@ def read_rows(run: str | Path) -> Iterator[Row]:
 def read_episodes(run: str | Path) -> Iterator[Row]:
     """Yields the finished episodes of a run's folder, or of a file of episodes: messages, turns, reward.
 
-    Texts of turns that a line has only in its messages are restored.
+    If a line stores the text of a turn only in its messages, the turn's text is restored.
     """
     path = Path(run)
     for episode in read_lines(path / "episodes.jsonl" if path.is_dir() else path):

@@ -18,7 +18,7 @@ from .rows import Row
 
 
 def steps_of(rows: Iterable[Row], groups: int) -> Iterator[list[Row]]:
-    """Yields steps of `groups` complete groups each. The last one may have fewer."""
+    """Yields steps of `groups` complete groups each. The last step may have fewer."""
     step: list[Row] = []
     seen: list[int] = []
     for row in rows:
@@ -35,7 +35,7 @@ def steps_of(rows: Iterable[Row], groups: int) -> Iterator[list[Row]]:
 
 
 def write_slime_dump(rows: Iterable[Row], template: str, *, groups: int) -> dict[str, Any]:
-    """Writes the steps. Returns the files, and the number of groups that were left over."""
+    """Writes the steps. Returns the files, and the number of groups at the end that did not fill a step."""
     import torch
 
     if "{rollout_id}" not in template:

@@ -12,7 +12,7 @@ import json
 
 
 def indexes_of(text: str) -> list[int]:
-    """Reads indexes: `0-2,7` is 0, 1, 2 and 7. Raises ValueError if there is none, or one twice."""
+    """Reads indexes: `0-2,7` is 0, 1, 2 and 7. Raises ValueError if there is no index, or if an index occurs twice."""
     found: list[int] = []
     for part in text.split(","):
         first, _, last = part.partition("-")

@@ -22,11 +22,13 @@ DEFAULT_URL = "http://127.0.0.1:8799"
 
 
 class ServiceFailed(Exception):
-    """A service that was started ended. The message has its last lines."""
+    """A service that this process started has ended. The message has the last lines of its output."""
 
 
 class StartedService(Client):
-    """A client of a service that runs while it is used: `with turnwright.connect(serve=[…]) as client:`."""
+    """A client with its own service, which runs until the end of the block: `with turnwright.connect(serve=[…]) as
+    client:`.
+    """
 
     def __init__(self, process: subprocess.Popen[str], url: str, token: str | None, notes: Iterable[str] = (),
                  sleep: Callable[[float], None] = time.sleep, **options: Any) -> None:
@@ -42,7 +44,7 @@ class StartedService(Client):
         atexit.register(self.stop)
 
     def stop(self, timeout: float = 60.0) -> None:
-        """Stops the service, which keeps what is finished. Kills it after `timeout` seconds."""
+        """Stops the service. Finished groups remain in its folder. Kills it after `timeout` seconds."""
         atexit.unregister(self.stop)
         if self._process.poll() is not None:
             return
@@ -64,8 +66,9 @@ def connect(url: str | None = None, token: str | None = None, *, serve: Sequence
             command: Sequence[str] | None = None, timeout: float = 300.0, **options: Any) -> Client:
     """Returns a client of a running service, or starts a service.
 
-    Without `serve`, the service must run: at `url`, else at TURNWRIGHT_URL, else at http://127.0.0.1:8799. Its token
-    is `token`, else TURNWRIGHT_TOKEN. Raises ServiceUnreachable at once if it does not answer.
+    Without `serve`, the service must already run: at `url`, otherwise at TURNWRIGHT_URL, otherwise at
+    http://127.0.0.1:8799. Its token is `token`, otherwise TURNWRIGHT_TOKEN. Raises ServiceUnreachable immediately if
+    the service does not answer.
 
     With `serve`, the flags of `turnwright serve` such as `["--env", "./calendar_env.py", …]`, it starts a service on a
     free port of this machine, and returns a StartedService. Raises ServiceFailed if the service ends, or does not
@@ -81,7 +84,7 @@ def connect(url: str | None = None, token: str | None = None, *, serve: Sequence
 
 
 def find_command() -> list[str]:
-    """Returns the program that runs Turnwright. Raises FileNotFoundError if there is none."""
+    """Returns the program that runs Turnwright. Raises FileNotFoundError if the program is not installed."""
     beside = Path(__file__).resolve().parents[3] / "dist" / "src" / "cli" / "main.js"
     node, own, npx = shutil.which("node"), shutil.which("turnwright"), shutil.which("npx")
     if beside.is_file() and node:

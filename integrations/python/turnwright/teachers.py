@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 class TeacherColumns:
     """A teacher's columns of one row.
 
-    `logprobs` is float32 [tokens after the prompt]: entry i belongs to token `promptLength + i`. Environment tokens have
-    logprobs, too. They are those of the softmax at temperature 1. `top` has the most probable ids of each token after the
-    prompt, best first, or is None if the teacher listed none. They may lack the token itself.
+    `logprobs` is float32 [tokens after the prompt]: entry i is that of token `promptLength + i`. Environment tokens
+    have logprobs, too. All logprobs are those of the softmax at temperature 1. `top` has the most probable ids of each
+    token after the prompt, best first, or is None if the teacher listed none. The token itself may not be among these
+    ids.
     """
 
     logprobs: numpy.ndarray

@@ -27,7 +27,11 @@ interface ChatTemplateInput {
 /** A compiled chat template. Rendering changes neither it nor its input. */
 export interface ChatTemplate {
   readonly source: string;
-  /** @throws TemplateError if the template refuses the conversation. */
+  /**
+   * Renders a conversation.
+   *
+   * @throws TemplateError if the template refuses the conversation.
+   */
   render(input: ChatTemplateInput): string;
 }
 

@@ -15,12 +15,9 @@ export interface Diagnostic {
 
 /** A part of the text that calls a tool or tries to, as a grammar finds it. */
 export interface Block {
-  /** UTF-16 code units, end exclusive. Blocks never overlap. */
+  /** The block's place in the text, in UTF-16 code units, end exclusive. Blocks never overlap. */
   readonly span: readonly [start: number, end: number];
-  /**
-   * The reason why the block is not a well-formed call of this format; absent for a well-formed
-   * call.
-   */
+  /** The reason why the block is not a well-formed call of this format. Absent for a well-formed call. */
   readonly problem?: Diagnostic;
   /** The tool's name, if the block contains one. */
   readonly name?: string;
@@ -34,7 +31,7 @@ export interface Block {
   readonly notes?: readonly Diagnostic[];
 }
 
-/** The facts about a turn that its attempts are judged by. */
+/** The facts about a turn that decide the status of its attempts. */
 interface TurnFacts {
   readonly text: string;
   readonly context: ParseContext;
@@ -42,19 +39,19 @@ interface TurnFacts {
   /** True if calls inside the reasoning count. */
   readonly readsReasoning: boolean;
   /**
-   * Matches text that may follow a call without being text of the answer, such as an end marker;
-   * global.
+   * Matches text that may follow a call without being part of the answer, such as an end marker. The pattern has the
+   * flag `g`.
    */
   readonly closers: RegExp | undefined;
   readonly finishReason: "stop" | "length" | undefined;
 }
 
-/** The most tool names or paths that one diagnostic lists. */
+/** Maximum number of tool names or paths that one diagnostic lists. */
 const MAX_LISTED = 20;
 
 /**
- * Judges the blocks of a turn. The first diagnostic explains a status other than `ok`; the others
- * follow in the order of `AttemptStatus`.
+ * Converts the blocks of a turn to attempts, each with its status. The first diagnostic explains a status other than
+ * `ok`; the others follow in the order of `AttemptStatus`.
  */
 export function toAttempts(blocks: readonly Block[], turn: TurnFacts): Attempt[] {
   if (blocks.length === 0) return [];
@@ -216,7 +213,7 @@ function writeArguments(value: PyValue | undefined): string | undefined {
 }
 
 /**
- * The value of the arguments that the engine reports.
+ * Returns the value of the arguments that the engine reports.
  *
  * @param written - The arguments as the block contains them.
  */
@@ -229,12 +226,12 @@ function valueOf(
   return catchPython(() => parsePythonJson(argumentsText));
 }
 
-/** The calls that the engine reports. Each belongs to one block. */
+/** The calls that the engine reports. Each call is that of one block. */
 class ReportedCalls {
   readonly #calls: readonly CompatCall[];
-  /** The count of calls taken from the front. Most turns take all calls in order. */
+  /** The number of calls that were taken from the front. Most turns take all calls in order. */
   #takenCount = 0;
-  /** The remaining calls, once a call was taken out of order. */
+  /** The remaining calls. Set once a call was taken out of order. */
   #rest: RemainingCalls | undefined;
   /** True if the engine's arguments may differ from those that the grammar reads. */
   readonly #isLoose: boolean;
@@ -262,9 +259,9 @@ class ReportedCalls {
   }
 }
 
-/** Calls that are taken in any order. */
+/** The calls that remain once a call was taken out of order. They can be taken in any order. */
 class RemainingCalls {
-  /** The count of remaining calls, by name and arguments. */
+  /** The number of remaining calls, by name and arguments. */
   readonly #counts = new Map<string, number>();
   /**
    * The arguments of the calls to each tool, last call first. Calls that were taken by their
@@ -283,7 +280,7 @@ class RemainingCalls {
       this.take(name, argumentsText);
   }
 
-  /** Takes a call with exactly these arguments; false if none remains. */
+  /** Takes a call with exactly these arguments. Returns false if none remains. */
   take(name: string, argumentsText: string): boolean {
     const key = keyOf(name, argumentsText);
     const count = this.#counts.get(key) ?? 0;

@@ -11,13 +11,13 @@ export interface ParserChoice {
 /** Parsers, and the engine that they reproduce. */
 export interface ParserSettings extends ParserChoice {
   /**
-   * Default: the dialect of `servedBy` if the parser has it, and otherwise the parser's first
-   * dialect.
+   * The engine that the parsers reproduce. Default: the dialect of `servedBy` if the parser has it, and otherwise the
+   * parser's first dialect.
    */
   readonly dialect?: Dialect;
   /** The engine that samples. Default `sglang`. */
   readonly servedBy?: Dialect;
-  /** Default: the dialect's default release. */
+  /** The release of the engine. Default: the dialect's default release. */
   readonly engineVersion?: string;
 }
 

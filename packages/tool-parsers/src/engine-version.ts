@@ -2,10 +2,9 @@ import { UsageError } from "../../python-values/src/support/index.ts";
 import type { Dialect } from "./tool-call-parser.ts";
 
 /**
- * The SGLang releases that differ in their parsers, oldest first. A calendar month stands for the
- * main branch of that month; `next` is `2026-08` with the fixes that were merged after it. Releases
- * before `2026-05` are exact for Qwen 2.5 and for the code around all parsers; other parsers behave
- * as in `2026-05`.
+ * The SGLang releases with different parsers, oldest first. A calendar month stands for the main branch of that month;
+ * `next` is `2026-08` with the fixes that were merged after it. Releases before `2026-05` are exact for Qwen 2.5 and
+ * for the code around all parsers; other parsers behave as in `2026-05`.
  */
 export const sglangVersions = [
   "0.4.5",
@@ -26,7 +25,7 @@ export type SglangVersion = (typeof sglangVersions)[number];
 /** The vLLM releases of the `vllm` dialect. */
 export const vllmVersions = ["0.24", "0.33"] as const;
 
-/** The release of each dialect that is used if none is named. */
+/** The release of each dialect that is used if the caller names none. */
 export const defaultEngineVersion: Readonly<Record<Dialect, string>> = {
   sglang: "2026-08",
   vllm: "0.24",
@@ -35,7 +34,7 @@ export const defaultEngineVersion: Readonly<Record<Dialect, string>> = {
 /**
  * Checks the name of an engine release.
  *
- * @throws UsageError naming the known releases if the dialect does not have this one.
+ * @throws UsageError with the known releases if the dialect does not have this release.
  */
 export function resolveEngineVersion(dialect: Dialect, version: string | undefined): string {
   const wanted = version ?? defaultEngineVersion[dialect];

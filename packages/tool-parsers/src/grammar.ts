@@ -43,8 +43,8 @@ export interface Grammar {
   /** Stop literals that close a call as well as the turn. */
   readonly closingStops?: readonly string[];
   /**
-   * Matches text that may follow a call without being part of the answer, such as the end of a
-   * section of calls; global.
+   * Matches text that may follow a call without being part of the answer, such as the end of a section of calls. The
+   * pattern has the flag `g`.
    */
   readonly closers?: RegExp;
   /** The behaviour of each engine that has the format. */

@@ -1,6 +1,6 @@
 /**
- * Returns the length of the longest suffix of the text that is an incomplete marker. A stream must
- * hold it back. Complete markers do not count.
+ * Returns the length of the longest suffix of the text that is an incomplete marker. A stream must hold this suffix
+ * back. Complete markers do not count.
  */
 export function holdBackLength(text: string, markers: readonly string[]): number {
   let longest = 0;

@@ -13,7 +13,7 @@ export interface ParseContext {
   readonly toolPositions: ReadonlyMap<string, number>;
   /** True if the engine is set to report calls to unknown tools. */
   readonly forwardUnknownTools: boolean;
-  /** Special tokens of the model's vocabulary, in its order; empty if they are unknown. */
+  /** The special tokens of the model's vocabulary, in the vocabulary's order. Empty if they are unknown. */
   readonly vocabulary: readonly string[];
   /** The model's own `response_template`. */
   readonly responseTemplate?: PyDict;
@@ -50,8 +50,7 @@ interface KnownPositions {
 const knownPositions = new WeakMap<ToolDefinition, KnownPositions>();
 
 /**
- * Returns the positions of the tools, which are computed once because every turn offers the same
- * tools.
+ * Returns the positions of the tools. They are computed once for each list, because every turn offers the same tools.
  */
 function positionsOf(tools: readonly ToolDefinition[]): ReadonlyMap<string, number> {
   const [first] = tools;

@@ -5,13 +5,13 @@ import { checkSchema } from "./schema/check-schema.ts";
 interface SchemaFindings {
   /** The places that do not fit, as `path: expectation`, such as `/days: must be integer`. */
   readonly mismatches: readonly string[];
-  /** The reason why the arguments were not checked; absent if they were. */
+  /** The reason why the arguments were not checked. Absent if they were checked. */
   readonly unchecked?: string;
 }
 
 /**
- * Checks arguments against the tool's JSON Schema, which may come from a client. Parts of the
- * schema that cannot be used require nothing.
+ * Checks arguments against the tool's JSON Schema, which may come from a client. Unusable parts of the schema are
+ * ignored.
  */
 export function findSchemaMismatches(schema: PyDict, value: PyDict): SchemaFindings {
   const { mismatches, ...rest } = checkSchema(schema, value);

@@ -11,13 +11,13 @@ export interface ParseOptions {
   readonly dialect?: Dialect;
   /** The engine release to reproduce, such as `0.5.15` or `2026-08` (the default). */
   readonly engineVersion?: string;
-  /** `length` marks every attempt of the turn as not executable. */
+  /** The reason why the engine stopped. `length` marks every attempt of the turn as not executable. */
   readonly finishReason?: "stop" | "length";
-  /** The engine runs with SGLANG_FORWARD_UNKNOWN_TOOLS=1. Default false. */
+  /** True if the engine runs with `SGLANG_FORWARD_UNKNOWN_TOOLS=1`. Default false. */
   readonly forwardUnknownTools?: boolean;
-  /** Special tokens of the model's vocabulary, for formats with other tokens in each model. */
+  /** The special tokens of the model's vocabulary, for formats with other tokens in each model. */
   readonly vocabulary?: readonly string[];
-  /** The model's own `response_template`, for the parsers that read by it. */
+  /** The model's own `response_template`, for the parsers that read by a template. */
   readonly responseTemplate?: PyDict;
 }
 
@@ -25,7 +25,7 @@ export interface ParseOptions {
 export interface CompatResult {
   readonly normalText: string;
   readonly calls: readonly CompatCall[];
-  /** The engine's parser would raise on this text; `calls` is then empty. */
+  /** True if the engine's parser would raise on this text. `calls` is then empty. */
   readonly raises: boolean;
 }
 
@@ -68,7 +68,7 @@ export interface Attempt {
   readonly diagnostics: readonly { readonly status: AttemptStatus; readonly detail: string }[];
   /** The block's text, markers included. */
   readonly raw: string;
-  /** Place of `raw` in the text, in UTF-16 code units, end exclusive. */
+  /** The place of `raw` in the text, in UTF-16 code units, end exclusive. */
   readonly span: readonly [start: number, end: number];
   readonly name?: string;
   /** The arguments as the engine's parser would report them (Python JSON text). */
@@ -80,10 +80,7 @@ export interface Attempt {
 /** The result of a parser for one turn's text. */
 export interface ParseResult {
   readonly compat: CompatResult;
-  /**
-   * The attempts in the order of the text. Together with the text outside them they cover every
-   * character.
-   */
+  /** The attempts in the order of the text. The attempts and the text outside them cover every character. */
   readonly attempts: readonly Attempt[];
 }
 
@@ -120,8 +117,8 @@ export interface ToolCallParser {
   /** Literals that open a tool call in this grammar. They help to find parsers for templates. */
   readonly markers: readonly string[];
   /**
-   * Stop literals that close a call as well as the turn (gpt-oss: `<|call|>`). The text to parse
-   * ends with such a literal; other stop literals are cut off. Absent if the format has none.
+   * Stop literals that close a call as well as the turn (gpt-oss: `<|call|>`). The text to parse ends with such a
+   * literal; other stop literals are cut off. Absent if the format has no such literal.
    */
   readonly closingStops?: readonly string[];
   parse(text: string, options: ParseOptions): ParseResult;

@@ -8,11 +8,11 @@ import type { ParseResult, ToolCallStream, ToolStreamEvent } from "./tool-call-p
  * is normal text.
  */
 export interface ReleaseRule {
-  /** The literals that stop the release: everything from the first of them is held back. */
+  /** The literals that stop the release. All text from the first such literal on is held back. */
   readonly stops: readonly string[];
   /** True if white space around the text may be dropped when a call follows. Default false. */
   readonly strips?: boolean;
-  /** True if everything is held back. Default false. */
+  /** True if all text is held back. Default false. */
   readonly holdsAll?: boolean;
   /**
    * True if a malformed call may make the engine move or drop the text before it. In a stream,
@@ -31,9 +31,9 @@ export interface ReleaseRule {
 export const holdsAll: ReleaseRule = { stops: [], holdsAll: true };
 
 /**
- * A stream over a parser. It releases the text before the first marker as soon as it cannot be part
- * of a marker, and everything else at the end, so that its joined output equals `parse()` of the
- * complete text. The work for a chunk is linear in the chunk.
+ * A stream over a parser. It releases text before the first marker as soon as the text cannot be part of a marker, and
+ * all other text at the end, so that its joined output equals `parse()` of the complete text. The work for a chunk is
+ * linear in the chunk.
  */
 export class ReleasingStream implements ToolCallStream {
   readonly #rule: ReleaseRule;
@@ -92,7 +92,7 @@ export class ReleasingStream implements ToolCallStream {
     return strips || dropsBreaks ? this.#holdSpace(usable) : usable;
   }
 
-  /** True if no part of a text with this start may be released, or if that is still open. */
+  /** True if no part of a text with this start may be released, or if it is still unknown whether one may. */
   #holdsStart(text: string): boolean {
     const { startStop, strips } = this.#rule;
     const startsWithSpace = strips === true && isPythonSpace(text.charCodeAt(0));
@@ -103,7 +103,7 @@ export class ReleasingStream implements ToolCallStream {
     return true;
   }
 
-  /** Holds back white space at the end of a text. Adds earlier held white space at its start. */
+  /** Holds back white space at the end of a text. Prepends white space that was held back earlier. */
   #holdSpace(text: string): string {
     let end = text.length;
     while (end > 0 && this.#isDropped(text.charCodeAt(end - 1))) end -= 1;

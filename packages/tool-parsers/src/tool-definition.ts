@@ -29,7 +29,7 @@ export function toolFromOpenAi(value: PyValue, place: string): ToolDefinition {
 /**
  * Reads a list of tool definitions in OpenAI's shape.
  *
- * @throws UsageError if it is not a list, or an entry has no `function.name`.
+ * @throws UsageError if the value is not a list, or an entry has no `function.name`.
  */
 export function toolsFromOpenAi(value: PyValue, place: string): readonly ToolDefinition[] {
   if (!isPyList(value)) throw new UsageError(`Cannot read ${place}: expected a list of tools`);

@@ -56,8 +56,8 @@ async function work(config: WorkerConfig, display: Display): Promise<void> {
 }
 
 /**
- * Returns signals for the end of a worker. The first SIGINT or SIGTERM drains it. The second ends
- * the process at once, and other workers take over its attempts.
+ * Returns signals for the end of a worker. The first SIGINT or SIGTERM drains it. The second ends the process
+ * immediately, and other workers take over its attempts.
  */
 function untilStopped(drainMs: number): {
   readonly asked: Promise<void>;

@@ -47,7 +47,7 @@ export function requireChatSettings(
 }
 
 /**
- * Refuses an engine that returns no token ids.
+ * Refuses `--engine chat`, which returns no token ids.
  *
  * @param terms - `doing` is the action that needs ids, such as `play a rollout`.
  * @throws UsageError that names the reason and `remedy`.
@@ -70,7 +70,7 @@ export function requireIds(
 const evalRemedy =
   "measure the model with `turnwright eval`, or use an engine that returns ids, such as sglang or vllm";
 
-/** The terms of `requireIds()` for workers. */
+/** The parameter of `requireIds()` for workers. */
 export const workersNeedIds = {
   doing: "play with workers",
   why: "and workers hand over rows of ids",

@@ -66,11 +66,11 @@ export const conductSettings = [
 
 /** The pace, retries and folder of a run. */
 export interface ConductConfig {
-  /** Maximum number of episodes at once. */
+  /** Maximum number of concurrent episodes. */
   readonly concurrency: number;
-  /** True to play fewer episodes at once while the engine is full. */
+  /** True to play fewer episodes at the same time while the engine is full. */
   readonly followLoad: boolean;
-  /** The number of plays of an episode before its failure is final. */
+  /** The maximum number of plays of an episode. The failure of the last one is final. */
   readonly attempts: number;
   /** The number of failures in a row that stops the run; see `StartRunOptions`. */
   readonly maxFailuresInRow: number;
@@ -84,9 +84,9 @@ export interface ConductConfig {
   readonly retryFailed: boolean;
 }
 
-/** The default number of episodes at once. */
+/** The default number of concurrent episodes. */
 const DEFAULT_CONCURRENCY = 64;
-/** The default number of episodes at once for a server with rate limits. */
+/** The default number of concurrent episodes for a server with rate limits. */
 const DEFAULT_CHAT_CONCURRENCY = 32;
 /** The llama engine's default number of sequences. */
 const DEFAULT_LLAMA_SEQUENCES = 2;

@@ -125,7 +125,7 @@ export type EngineConfig =
       /** A GGUF file, or `hf:owner/repo:file`. */
       readonly file: string;
       readonly threadCount?: number;
-      /** The number of turns that are computed at once. */
+      /** The number of turns that are computed at the same time. */
       readonly sequenceCount?: number;
       /** Maximum number of ids in prompt and output together. */
       readonly contextLength?: number;
@@ -134,7 +134,7 @@ export type EngineConfig =
       readonly kind: "reference";
       readonly modelDir: string;
       readonly threadCount?: number;
-      /** The number of turns that are computed at once. */
+      /** The number of turns that are computed at the same time. */
       readonly sequenceCount?: number;
     };
 

@@ -170,7 +170,7 @@ export interface GatewayConfig {
   readonly engine: EngineConfig;
   readonly renderer: RendererConfig;
   readonly sampling: SamplingParameters;
-  /** Absent if rows have no side columns. */
+  /** The side columns of rows. Absent if rows have none. */
   readonly columns?: ColumnsConfig;
   readonly limits: Partial<SessionLimits>;
   readonly host: string;

@@ -157,7 +157,10 @@ function readVariables(entries: readonly string[]): PyDict {
   return variables;
 }
 
-/** JSON's words. Any other spelling would be a text, which is true in a template. */
+/**
+ * JSON words by the words that people write for them. Such a word, for example `True`, would be a text, which is true
+ * in a template.
+ */
 const words: ReadonlyMap<string, string> = new Map([
   ["true", "true"],
   ["false", "false"],

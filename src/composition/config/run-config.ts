@@ -40,11 +40,11 @@ export interface RunConfig {
   readonly scope: ScopeConfig;
   readonly user: UserConfig;
   readonly engine: EngineConfig;
-  /** Absent if the engine returns messages. */
+  /** The configuration of the renderer. Absent if the engine returns messages. */
   readonly renderer?: RendererConfig;
   readonly agent: AgentConfig;
   readonly sampling: SamplingParameters;
-  /** Absent if rows have no side columns. */
+  /** The side columns of rows. Absent if rows have none. */
   readonly columns?: ColumnsConfig;
   readonly limits: LimitsConfig;
   readonly conduct: ConductConfig;

@@ -39,7 +39,7 @@ export function sourceOf(
   return boundedSource(createEndlessTasks(environment, plan.scope), most);
 }
 
-/** Returns the plan for `run.json`. It stays true if a later start plays more epochs. */
+/** Returns the plan for `run.json`. It does not change if a later start plays more epochs. */
 export function describePlan(
   { epochs }: Pick<ScopeConfig, "epochs">,
   plan: PlanRecord,

@@ -84,7 +84,10 @@ export const scopeSettings = [
 
 /** The environment, by name or module, and the folder of its data. */
 export interface EnvironmentConfig {
-  /** A name from `env list`, or the path of a module such as `./lamps.js`. */
+  /**
+   * A name from `env list`, the path of a module (`./lamps.js`) or of a Python file (`./lamps.py`), or an environment
+   * of a Python library (`gem:NAME`).
+   */
   readonly name: string;
   /** The folder of a τ-bench bundle. Absent: the usual places are searched. */
   readonly dataDir?: string;
@@ -98,7 +101,7 @@ export interface EnvironmentConfig {
 
 /** The tasks to play, and the number of attempts at each. */
 export interface ScopeConfig {
-  /** Absent: `train` or, in its absence, `test` or the environment's first split. */
+  /** The split to play. Absent: `train`, otherwise `test`, otherwise the environment's first split. */
   readonly split?: string;
   /** `all`, or indexes and rising ranges such as `0-31,40`. */
   readonly tasks: string;
@@ -127,7 +130,7 @@ type ScopeValues = SettingValues<(typeof scopeSettings)[number]>;
 /**
  * Reads the environment's settings.
  *
- * @throws UsageError if no environment is named, if the name is unknown, or if a setting belongs to another kind of
+ * @throws UsageError if no environment is named, if the name is unknown, or if a setting is for another kind of
  *   environment.
  */
 export function readEnvironmentConfig(values: ScopeValues): EnvironmentConfig {
@@ -163,7 +166,7 @@ function readArgs(text: string): Readonly<Record<string, unknown>> {
 }
 
 /**
- * Reads the tasks to play. It does not check that the environment has them.
+ * Reads the tasks to play. Does not check that the environment has them.
  *
  * @throws UsageError if `epochs` is not a number, or if `groups` is set without `epochs`.
  */

@@ -32,9 +32,8 @@ export interface Setting {
   readonly value?: string;
   readonly default?: string | number;
   /**
-   * True if a run may be resumed with another value. Either the setting does not affect the
-   * episodes, or the content that it names is compared instead, such as the files of a model
-   * folder.
+   * True if a run may be resumed with another value. The setting does not affect the episodes, or the run compares the
+   * content that it names, such as the files of a model folder.
    */
   readonly operational?: true;
 }

@@ -55,7 +55,7 @@ export const teacherEngineSettings = [
   },
 ] as const satisfies readonly Setting[];
 
-/** The choices of a scoring. */
+/** The settings of a scoring: rows, number of ids, concurrency. */
 const choices = {
   name: {
     kind: text,
@@ -99,9 +99,9 @@ export interface TeacherConfig {
   /** A folder with the teacher's tokenizer. */
   readonly modelDir?: string;
   readonly name?: string;
-  /** Number of the most probable ids in each place. */
+  /** The number of most probable ids to list for each token. */
   readonly topCount: number;
-  /** Number of rows that are scored at once. */
+  /** Number of rows that are scored at the same time. */
   readonly concurrency: number;
 }
 
@@ -167,7 +167,7 @@ function readTeacher(
   };
 }
 
-/** Checks that the settings say where the teacher is, in the words of its own flags. */
+/** Checks that a setting gives the teacher's address or model. Messages name the teacher's own flags. */
 function requirePlace(values: EngineValues): void {
   const { "teacher-engine": kind, "teacher-model": model, teacher: urls = [] } = values;
   const isServer = kind === "sglang" || kind === "vllm";

@@ -69,11 +69,11 @@ export const userSettings = [
 
 /** The configuration of the user. */
 export type UserConfig =
-  /** A scripted user. Without a file, the environment's own user is used if it has one. */
+  /** A scripted user. Absent file: the environment's own user, if it has one. */
   | {
       readonly strategy: "scripted";
       readonly scriptFile?: string;
-      /** True if no setting names a user. Then an environment without a user has none. */
+      /** True if no setting names a user. An environment without a user then has none. */
       readonly isAssumed?: true;
     }
   | { readonly strategy: "human" }

@@ -1,28 +1,31 @@
 import type { RouteTable } from "../input/trainer-row.ts";
 
-/** Figures on routes that both sides have. JSON-able. */
+/** Figures on the routes of tokens for which both sides have routes. JSON-able. */
 export interface RouteFigures {
   /** Number of tokens whose routes were compared. */
   readonly tokenCount: number;
-  /** Number of tokens whose routes only the engine has. */
+  /** Number of tokens for which only the engine has routes. */
   readonly missingCount: number;
-  /** Share of tokens and layers with other experts, in any order. Dense layers do not count. */
+  /** Share of token-layer pairs in which the two sides have different sets of experts. Dense layers do not count. */
   readonly differingShare: number;
-  /** Share of tokens and layers with other experts or the same in another order. */
+  /** Share of token-layer pairs in which the two sides have different experts, or the same experts in another order. */
   readonly reorderedShare: number;
-  /** Share of tokens with other experts in at least one layer. */
+  /** Share of tokens with different experts in at least one layer. */
   readonly differingTokenShare: number;
-  /** Share of tokens for which the trainer has 0, 1, 2, …, or only 0 or -1 in each layer, and the engine has not. */
+  /**
+   * Share of tokens for which the trainer has only filler and the engine has other ids. Filler is 0, 1, 2, … in each
+   * layer, or only 0 or -1.
+   */
   readonly paddedShare: number;
-  /** Share of tokens that have the engine's routes of the token before, and not their own. */
+  /** Share of tokens for which the trainer has the engine's routes of the previous token instead of their own. */
   readonly laterShare: number;
-  /** Share of tokens that have the engine's routes of the token after, and not their own. */
+  /** Share of tokens for which the trainer has the engine's routes of the next token instead of their own. */
   readonly earlierShare: number;
   /** `differingShare` by layer. `undefined` for dense layers, as JSON `null`. */
   readonly byLayer: readonly (number | null)[];
 }
 
-/** The state of a token's routes, as they decide the next token's logprob. */
+/** The states of a token's routes. The routes of a token affect the logprob of the next token. */
 export const routeStates = { unknown: 0, equal: 1, differing: 2 } as const;
 
 /** Compares routes row by row. */
@@ -38,7 +41,7 @@ export class RouteTally {
   #earlier = 0;
   readonly #layers: { count: number; differing: number }[] = [];
 
-  /** Compares the routes of a row. Returns the state of each of the engine's tokens. */
+  /** Compares the routes of a row. Returns the state of the routes of each token for which the engine has routes. */
   add(engine: RouteTable, trainer: RouteTable): Uint8Array {
     const states = new Uint8Array(engine.rows);
     const shared = Math.min(engine.rows, trainer.rows);
@@ -79,7 +82,7 @@ export class RouteTally {
     return true;
   }
 
-  /** True if the trainer's routes of a token are the engine's of another one. */
+  /** True if the trainer's routes of a token equal the engine's routes of another token. */
   #isOf(engine: RouteTable, other: number, trainer: RouteTable, row: number): boolean {
     if (other < 0 || other >= engine.rows) return false;
     const size = engine.layerCount * engine.perToken;
@@ -109,7 +112,7 @@ export class RouteTally {
     }
   }
 
-  /** Returns the figures; `undefined` if no token was compared. */
+  /** Returns the figures, or `undefined` if no token was compared. */
   figures(): RouteFigures | undefined {
     const count = this.#tokenCount;
     if (count === 0 || this.#pairCount === 0) return undefined;

@@ -28,7 +28,7 @@ export class PairSums {
     this.#xy += other.#xy;
   }
 
-  /** Mean absolute difference. Infinite without pairs. */
+  /** Mean absolute difference. Infinite if there are no pairs. */
   get meanAbsolute(): number {
     return this.count === 0 ? Infinity : this.#absolute / this.count;
   }

@@ -6,7 +6,7 @@ export interface DifferenceFigures {
   readonly mean: number;
   /** Mean absolute difference in nats. */
   readonly meanAbsolute: number;
-  /** The mean absolute difference as a part of the mean absolute logprob of the engine. */
+  /** The mean absolute difference divided by the mean absolute logprob of the engine. */
   readonly relative: number;
   /** Quantiles of the absolute difference, in nats. */
   readonly absolute: {
@@ -21,7 +21,10 @@ export interface DifferenceFigures {
    */
   readonly klDivergence: number;
   readonly ratio: RatioFigures;
-  /** Share of tokens with an engine's probability of a half or more that the trainer gives at least 2 nats less. */
+  /**
+   * Share of confident disagreements: tokens to which the engine gives a probability of at least 0.5, and the trainer a
+   * logprob that is lower by at least 2 nats.
+   */
   readonly confidentShare: number;
 }
 
@@ -29,22 +32,22 @@ export interface DifferenceFigures {
 export interface RatioFigures {
   /** 1 if both sides have one distribution, or two and tokens were drawn from the engine's. */
   readonly mean: number;
-  /** Share of ratios below a half or above 2. */
+  /** Share of ratios below 0.5 or above 2. */
   readonly outsideShare: number;
   /** The effective sample size as a share of the tokens, 0 to 1. */
   readonly effectiveShare: number;
 }
 
-/** The smallest probability of a token of which the engine is confident. */
+/** The smallest logprob of a token of which the engine is confident. */
 const confident = Math.log(0.5);
 
-/** The drop in nats that is a confident disagreement. */
+/** The smallest drop of the logprob, in nats, that counts as a confident disagreement. */
 const disagreement = 2;
 
-/** Stands for a sum of the engine's logprobs that is 0, as at temperature 0. In nats. */
+/** The value that replaces a sum of 0 of the engine's logprobs, as at temperature 0. In nats. */
 const leastSum = 1e-6;
 
-/** The largest exponent. Ratios above it would make every mean infinite. */
+/** The largest exponent of a ratio. Larger ratios would make every mean infinite. */
 const largestExponent = 50;
 
 /** Collects the differences of a group of tokens. */
@@ -63,12 +66,12 @@ export class DifferenceTally {
     return this.#absolute.length;
   }
 
-  /** Mean absolute difference in nats. 0 without tokens. */
+  /** Mean absolute difference in nats. 0 if there are no tokens. */
   get meanAbsolute(): number {
     return this.tokenCount === 0 ? 0 : this.#absoluteSum / this.tokenCount;
   }
 
-  /** The mean absolute difference as a part of the mean absolute logprob of the engine. */
+  /** The mean absolute difference divided by the mean absolute logprob of the engine. */
   get relative(): number {
     return this.#absoluteSum / Math.max(this.#engineSum, leastSum);
   }
@@ -87,7 +90,7 @@ export class DifferenceTally {
     if (engine >= confident && difference <= -disagreement) this.#confidentCount += 1;
   }
 
-  /** Returns the figures; `undefined` without tokens. */
+  /** Returns the figures, or `undefined` if there are no tokens. */
   figures(): DifferenceFigures | undefined {
     const count = this.tokenCount;
     if (count === 0) return undefined;

@@ -2,7 +2,7 @@ import { PairSums } from "./correlation.ts";
 
 /** The shifts that are tried. At shift s, the value of token i stands at i + s in the trainer's list. */
 export const shifts = [-2, -1, 0, 1, 2] as const;
-/** Number of places by which a list is moved. */
+/** Number of positions by which a list is moved. */
 export type Shift = (typeof shifts)[number];
 
 /** A row's lists, as the search for shifts reads them. */
@@ -12,13 +12,13 @@ interface RowLists {
   readonly trainer: Float64Array;
 }
 
-/** The number of pairs from which on a row alone can show a shift. */
+/** The smallest number of pairs with which a single row can show a shift. */
 const leastPairs = 16;
 
-/** A shift is found if it leaves less than this part of the mean absolute difference. */
+/** The part of the mean absolute difference below which a shift must reduce it in order to count. */
 const leftPart = 0.5;
 
-/** Mean absolute difference in nats below which no shift is looked for. */
+/** Mean absolute difference in nats below which no shift is searched. */
 const leastDifference = 0.002;
 
 /**
@@ -38,7 +38,7 @@ export function sumShifts({ mask, engine, trainer }: RowLists): readonly PairSum
   });
 }
 
-/** Returns the shift that sums show beyond doubt, such as 0; `undefined` if they show none. */
+/** Returns the shift that the sums show with certainty, which may be 0. Returns `undefined` if they show none. */
 export function shiftOf(sums: readonly PairSums[]): Shift | undefined {
   const still = sums[shifts.indexOf(0)]!;
   if (still.count < leastPairs) return undefined;
@@ -58,8 +58,8 @@ export function shiftOf(sums: readonly PairSums[]): Shift | undefined {
 }
 
 /**
- * Returns the shift of the trainer's mask: its values other than 0 stand at the row's trained places moved by so many. 0
- * if the mask is not moved, or if the trainer has values at other places, too.
+ * Returns the shift of the trainer's mask: the number of positions by which the trainer's values other than 0 are moved
+ * against the row's trained tokens. 0 if the mask is not moved, or if the trainer has values at other positions, too.
  */
 export function maskShiftOf({ mask, trainer }: Omit<RowLists, "engine">): Shift {
   let trainedCount = 0;
@@ -78,7 +78,7 @@ export function maskShiftOf({ mask, trainer }: Omit<RowLists, "engine">): Shift 
   return isMask && isMoved ? shifts[hits.indexOf(best)]! : 0;
 }
 
-/** True if a value may be a logprob, and not the filler of a trainer that masks. */
+/** True if a value may be a logprob. False for values with which a trainer fills masked tokens. */
 export function hasValue(value: number | undefined): value is number {
   return value !== undefined && Number.isFinite(value) && value !== 0;
 }

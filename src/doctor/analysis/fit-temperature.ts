@@ -2,15 +2,18 @@ import { PairSums } from "./correlation.ts";
 
 /** A constant factor between the two sides' logits. JSON-able. */
 export interface TemperatureFit {
-  /** The trainer's logits are the engine's times this: the engine's temperature divided by the trainer's. */
+  /**
+   * The factor: the trainer's logits are the engine's logits times this factor, which is the engine's temperature
+   * divided by the trainer's.
+   */
   readonly factor: number;
   /** Share of the mean absolute difference that the factor explains, at most 1. */
   readonly explained: number;
-  /** Correlation of both sides in the form that the line was fitted to. */
+  /** Correlation of both sides' values, in the form to which the line was fitted. */
   readonly correlation: number;
 }
 
-/** A fit with the differences that it leaves. */
+/** A fit, with a function that removes its effect. */
 export interface FoundTemperature extends TemperatureFit {
   /** Returns the trainer's logprob as it would be without the factor. */
   readonly corrected: (trainer: number) => number;
@@ -43,7 +46,7 @@ export function fitTemperature(
   return fits.toSorted((one, other) => other.explained - one.explained)[0];
 }
 
-/** The least number of tokens that a line is fitted to. */
+/** The smallest number of tokens to which a line is fitted. */
 const leastTokens = 50;
 
 function fitForm(

@@ -6,7 +6,7 @@ export interface TokenPairs {
   readonly trainer: Float64Array;
 }
 
-/** Returns the figures on all tokens; `undefined` if no token has a value. */
+/** Returns the figures on all tokens, or `undefined` if no token has a value. */
 export function figuresOf(pairs: TokenPairs): DifferenceFigures | undefined {
   return tallyOf(pairs, () => true).figures();
 }
@@ -49,12 +49,12 @@ export function figuresBy(
   return Object.fromEntries(sorted.map(([key, tally]) => [nameOf(key), tally.figures()!]));
 }
 
-/** Keys that are not numbers come last. */
+/** Returns the sort value of a key. Keys that are not numbers come last. */
 function orderOf(key: number): number {
   return Number.isNaN(key) ? Number.MAX_VALUE : key;
 }
 
-/** The first positions of the groups by position. */
+/** The first position of each group of positions. */
 const positionEdges = [0, 256, 1024, 4096, 16_384, 65_536] as const;
 
 /** Returns the group of a token's position in its row. */

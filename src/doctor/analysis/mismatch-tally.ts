@@ -12,7 +12,7 @@ interface RowPart extends Pick<RowEvidence, "name" | "shift" | "maskShift" | "fa
   readonly end: number;
 }
 
-/** Everything that the rows of both sides show, before it is judged. */
+/** All facts about the rows of both sides, before they are judged. */
 export interface Findings {
   readonly table: TokenTable;
   /** The trainer's values with each row's shift taken back. `NaN` where there is none. */
@@ -28,7 +28,7 @@ export interface Findings {
   readonly routes: RouteTally;
 }
 
-/** Collects what pairs of rows show. */
+/** Collects the facts about pairs of rows. */
 export class MismatchTally {
   readonly #table = new TokenTable();
   readonly #parts: RowPart[] = [];
@@ -37,7 +37,7 @@ export class MismatchTally {
   readonly #routes = new RouteTally();
   readonly #assumedLag: number;
 
-  /** @param assumedLag - The lag of tokens of which a version is unknown. Absent: it stays unknown. */
+  /** @param assumedLag - The lag of tokens with an unknown version. `undefined` if their lag stays unknown. */
   constructor(assumedLag: number | undefined) {
     this.#assumedLag = assumedLag ?? NaN;
   }
@@ -62,7 +62,9 @@ export class MismatchTally {
     return index;
   }
 
-  /** Returns what all pairs show. Rows that show no shift beyond doubt have the one that all rows together show. */
+  /**
+   * Returns the facts about all pairs. A row without a certain shift of its own gets the shift of all rows together.
+   */
   findings(): Findings {
     const common = shiftOf(this.#sums) ?? 0;
     const aligned = new Float64Array(this.#table.length);

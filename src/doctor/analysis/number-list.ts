@@ -32,7 +32,7 @@ export class NumberList {
     this.#values = larger;
   }
 
-  /** Returns the numbers as a view. Later numbers are not part of it. */
+  /** Returns the numbers so far as a view. Numbers that are added later are not part of it. */
   values(): Float64Array {
     return this.#values.subarray(0, this.#length);
   }

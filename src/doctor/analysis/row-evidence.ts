@@ -6,10 +6,12 @@ import { hasValue, maskShiftOf, type Shift, shiftOf, shifts, sumShifts } from ".
 import type { RowPair } from "./row-pair.ts";
 import { TokenTable } from "./token-table.ts";
 
-/** A logprob above this is invalid: rounding does not lift it so far. In nats. */
+/** A logprob above this value is invalid, because rounding cannot explain it. In nats. */
 const highestLogprob = 1e-3;
 
-/** Everything that one pair of rows shows. Takes about 100 bytes a trained token, and none for the others. */
+/**
+ * The facts about one pair of rows. They take about 100 bytes for each trained token, and no memory for other tokens.
+ */
 export interface RowEvidence {
   readonly name: string;
   /** The row's trained tokens. `version` is an index of `versions`; `lag` is `NaN` if a version is unknown. */
@@ -18,12 +20,12 @@ export interface RowEvidence {
   readonly versions: readonly string[];
   /** Sums of each of `shifts`. */
   readonly sums: readonly PairSums[];
-  /** `undefined` if the row shows none beyond doubt. */
+  /** The shift of the row's values. `undefined` if no shift is certain. */
   readonly shift: Shift | undefined;
   readonly maskShift: Shift;
   /** The number of trained tokens with an unusable value, by problem. */
   readonly faults: { readonly missing: number; readonly infinite: number; readonly above: number };
-  /** Absent if a side has no routes. */
+  /** The comparison of the routes. Absent if a side has no routes. */
   readonly routes?: RouteTally;
 }
 
@@ -72,7 +74,7 @@ export async function examineRow({ row, trainer, routes, kinds }: RowPair): Prom
   };
 }
 
-/** Returns the trainer's version - the token's version; `NaN` if one is unknown. */
+/** Returns the trainer's version minus the token's version. `NaN` if a version is unknown. */
 function lagOf(version: string, trained: string | undefined): number {
   const isKnown = isWhole(version) && trained !== undefined && isWhole(trained);
   return isKnown ? Number(trained) - Number(version) : NaN;

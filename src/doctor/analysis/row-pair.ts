@@ -7,7 +7,7 @@ export type ExaminedRow = Pick<
   "rolloutId" | "segment" | "tokenIds" | "lossMask" | "logprobs" | "policyVersions" | "turns"
 >;
 
-/** A row with the trainer's logprobs of it. Both have the same number of tokens. */
+/** A row, and the trainer's logprobs of the row. Both have the same number of tokens. */
 export interface RowPair {
   readonly row: ExaminedRow;
   readonly trainer: TrainerRow;

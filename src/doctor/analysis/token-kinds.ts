@@ -7,7 +7,8 @@ import type { ExaminedRow } from "./row-pair.ts";
 
 /**
  * The kinds of trained tokens. A token has the first kind that applies, in the order: first of a turn, last of a turn,
- * white space, digits, tool call, reasoning, text. Without a tokenizer there are three: first, last and others.
+ * white space, digits, tool call, reasoning, text. Without a tokenizer there are three kinds: first, last and other
+ * tokens.
  */
 export const tokenKinds = [
   "other",
@@ -20,10 +21,10 @@ export const tokenKinds = [
   "text",
 ] as const;
 
-/** Returns the kind of each token of a row, as an index of `tokenKinds`. */
+/** A function that returns the kind of each token of a row, as an index of `tokenKinds`. */
 export type KindReader = (row: ExaminedRow) => Promise<Uint8Array>;
 
-/** Kinds from the row alone. */
+/** Returns the kinds that follow from the row alone. */
 export const readPlainKinds: KindReader = (row) => {
   const kinds = new Uint8Array(row.tokenIds.length);
   for (const turn of row.turns) markEnds(kinds, turn);

@@ -4,9 +4,9 @@ import { shifts, type Shift } from "./find-shift.ts";
 /** The facts about one trained token. */
 export interface TokenFacts {
   readonly engine: number;
-  /** The trainer's values at each of `shifts`. `NaN` where it has none. */
+  /** The trainer's values at each of `shifts`. `NaN` for a shift at which the trainer has no value. */
   readonly trainer: readonly number[];
-  /** Trainer's version - token's version; `NaN` if one is unknown. */
+  /** The trainer's version minus the token's version. `NaN` if a version is unknown. */
   readonly lag: number;
   /** The index of the token's policy version. */
   readonly version: number;
@@ -14,7 +14,7 @@ export interface TokenFacts {
   readonly position: number;
   /** Index of its kind. */
   readonly kind: number;
-  /** The state of the routes of the token before it. */
+  /** The state of the routes of the previous token. */
   readonly routes: number;
 }
 
@@ -62,7 +62,7 @@ export class TokenTable {
     return this.#columns[name].values();
   }
 
-  /** The trainer's values at a shift. */
+  /** Returns the trainer's values at a shift. */
   trainerAt(shift: Shift): Float64Array {
     return this.#trainer[shifts.indexOf(shift)]!.values();
   }

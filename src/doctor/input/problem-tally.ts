@@ -1,6 +1,6 @@
 import type { InputProblem, InputProblemKind } from "./trainer-row.ts";
 
-/** Number of examples that a problem names. */
+/** Maximum number of examples that a problem names. */
 const mostExamples = 5;
 
 /** Counts problems of the input by kind, and keeps the first examples of each. */
@@ -24,7 +24,7 @@ export class ProblemTally {
     this.#found.set(kind, found);
   }
 
-  /** Returns the problems, the kind that was found first at the start. */
+  /** Returns the problems, in the order in which their kinds were found. */
   problems(): readonly InputProblem[] {
     return Array.from(this.#found, ([kind, { rowCount, tokenCount, examples }]) => ({
       kind,

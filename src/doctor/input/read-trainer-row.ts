@@ -26,10 +26,10 @@ export function readTrainerRow(text: string, folder: string): TrainerRow | LineF
   return toTrainerRow(value, folder);
 }
 
-/** The longest text that names a version, in UTF-16 code units. Each compared row keeps it. */
+/** Maximum length of a version's name, in UTF-16 code units. Each compared row stores the name. */
 const longestVersion = 200;
 
-/** Parses a line. Accepts `NaN` and `Infinity`. Returns `undefined` if it is not JSON. */
+/** Parses a line. Accepts `NaN` and `Infinity`. Returns `undefined` if the line is not JSON. */
 export function parseTrainerLine(text: string): unknown {
   return parseJsonText(text) ?? parsePythonText(text);
 }
@@ -86,7 +86,10 @@ function parsePythonText(text: string): unknown {
   }
 }
 
-/** Returns the values, `null` as `NaN` and what is not finite as infinite. `undefined` if an entry is no number. */
+/**
+ * Converts the entries to numbers: `null` to `NaN`, and values that are not finite to infinity. Returns `undefined` if
+ * an entry is no number.
+ */
 function toLogprobs(list: readonly unknown[]): Float64Array | undefined {
   const values = new Float64Array(list.length);
   for (let index = 0; index < list.length; index++) {

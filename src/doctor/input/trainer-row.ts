@@ -12,15 +12,15 @@ export interface TrainerRow {
   /** The version of the weights that scored the row. Absent if it is unknown. */
   readonly policyVersion?: string;
   /**
-   * The experts that the trainer used, or a function that reads them when the row is compared. It throws a UsageError for
-   * routes that cannot be read.
+   * The experts that the trainer used, or a function that reads them when the row is compared. The function throws
+   * UsageError for routes that cannot be read.
    */
   readonly routedExperts?: RouteTable | (() => Promise<RouteTable>);
 }
 
 /** The routes of the first tokens of a training row: one table row for each token. */
 export interface RouteTable {
-  /** Number of tokens that have routes. They are the training row's first ones. */
+  /** Number of the training row's first tokens that have routes. */
   readonly rows: number;
   readonly layerCount: number;
   /** Number of experts that a token is routed to in a layer. */
@@ -33,15 +33,15 @@ export interface RouteTable {
 export type InputProblemKind =
   /** A line that is not JSON. */
   | "not-json"
-  /** A line without a required member, or with one of another type. */
+  /** A line without a required member, or with a member of another type. */
   | "shape"
-  /** A line of a row that the run does not have. */
+  /** A line for a row that the run does not have. */
   | "unknown-row"
-  /** A second line of a row. The first one counts. */
+  /** A second line for the same row. The first line counts. */
   | "doubled-row"
   /** A line with more or fewer logprobs than the row has tokens. */
   | "wrong-length"
-  /** A row of the run with trained tokens and without a line. */
+  /** A row of the run with trained tokens for which there is no line. */
   | "missing-row"
   /** Trained tokens without a value. */
   | "missing-value"
@@ -49,7 +49,7 @@ export type InputProblemKind =
   | "not-finite"
   /** Trained tokens with a value above 0, which no logprob has. */
   | "above-zero"
-  /** Routes that cannot be read, or that are of another shape than the run's. */
+  /** Routes that cannot be read, or that have another shape than the run's. */
   | "bad-routes"
   /** Tokens that need routes and have none, in a file with routes. */
   | "missing-routes";

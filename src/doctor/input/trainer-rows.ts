@@ -18,7 +18,7 @@ export class TrainerRows {
   }
 
   /**
-   * Adds a row. A second one of the same row is a problem, and the first one counts.
+   * Adds a row. If a row is added twice, this is a problem, and the first one counts.
    *
    * @param place - Names the place in messages, such as `line 3`.
    */
@@ -34,7 +34,7 @@ export class TrainerRows {
     this.#problems.add(kind, example);
   }
 
-  /** Returns the trainer's row of a training row; `undefined` if it was not added. */
+  /** Returns the trainer's row of a training row, or `undefined` if none was added. */
   find(row: Pick<TrainerRow, "rolloutId" | "segment">): TrainerRow | undefined {
     return this.#rows.get(keyOf(row));
   }

@@ -1,7 +1,7 @@
 import type { RunFacts } from "../verdict/evidence.ts";
 import type { ComparedRow } from "./row-window.ts";
 
-/** Returns the facts about the runs of all rows. What differs between the runs counts as unknown. */
+/** Returns the facts that the runs of all rows share. A fact that differs between runs counts as unknown. */
 export function commonFacts(rows: readonly ComparedRow[]): RunFacts {
   const all = [...new Set(rows.map(({ facts }) => facts))];
   const temperature = commonOf(all.map((facts) => facts.temperature));

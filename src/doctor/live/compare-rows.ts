@@ -18,7 +18,7 @@ import type { RunFacts } from "../verdict/evidence.ts";
 import type { ComparedRow, RouteState } from "./row-window.ts";
 import { RunRows } from "./run-rows.ts";
 
-/** A run as the comparison of single rows needs it. */
+/** The parts of a run that the comparison of single rows needs. */
 export interface ComparedRun {
   readonly rows: RunRows;
   readonly dir: string;
@@ -27,7 +27,10 @@ export interface ComparedRun {
   readonly shape: ExpertShape | undefined;
 }
 
-/** Loads tokenizers once. A tokenizer that cannot be loaded is `undefined`: kinds are then by place only. */
+/**
+ * Loads each tokenizer once. For a tokenizer that cannot be loaded, the result is `undefined`, and the kinds of tokens
+ * follow from their position alone.
+ */
 export class CodecStore {
   readonly #codecs = new Map<string, Promise<TokenCodec | undefined>>();
 
@@ -65,9 +68,9 @@ export async function openComparedRun(dir: string, codecs: CodecStore): Promise<
   };
 }
 
-/** A training row with the trainer's logprobs of it. */
+/** A training row, and the trainer's logprobs of the row. */
 interface RowToCompare {
-  /** Names the row among all runs. */
+  /** The name of the row, unique among all runs. */
   readonly key: string;
   readonly row: Sample;
   readonly trainer: TrainerRow;

@@ -14,7 +14,7 @@ import { CodecStore, compareRow, openComparedRun, type ComparedRun } from "./com
 import { commonFacts } from "./common-facts.ts";
 import { type ComparedRow, RowWindow } from "./row-window.ts";
 
-/** The place and the size of a live diagnosis. It can be posted to a thread. */
+/** The folder and the size limit of a live diagnosis. The object can be posted to a thread. */
 export interface LiveDoctorSetup {
   /** The folder with the runs' folders. */
   readonly runs: string;
@@ -22,17 +22,17 @@ export interface LiveDoctorSetup {
   readonly tokenLimit: number;
 }
 
-/** Choices of a live diagnosis. JSON-able. */
+/** Options of a diagnosis of the newest rows. JSON-able. */
 export interface LiveDiagnoseOptions {
   readonly thresholds?: Partial<Thresholds>;
-  /** The lag of tokens of which a version is unknown. Absent: it stays unknown. */
+  /** The lag of tokens with an unknown version. If absent, their lag stays unknown. */
   readonly assumedLag?: number;
 }
 
-/** The rows that a live diagnosis is of. JSON-able. */
+/** The rows that a diagnosis covers. JSON-able. */
 export interface LiveWindow {
   readonly rowCount: number;
-  /** Rows since the start that newer ones have displaced. */
+  /** Number of rows since the start that were dropped for newer rows. */
   readonly droppedRowCount: number;
   readonly tokenLimit: number;
 }
@@ -42,7 +42,7 @@ export interface LiveDiagnosis extends Diagnosis {
   readonly window: LiveWindow;
 }
 
-/** The rows of one post. JSON-able. */
+/** The rows of one post (one request of a trainer). JSON-able. */
 export interface AddedRows {
   readonly rows: number;
   readonly trainedTokens: number;
@@ -56,7 +56,7 @@ const mostShown = 200;
 
 const members = ["batch", "rolloutId", "segment", "logprobs", "policyVersion", "routedExperts"];
 
-/** Compares a trainer's logprobs with rows of several runs as they come, and diagnoses the newest ones. */
+/** Compares a trainer's logprobs with rows of several runs as they arrive, and diagnoses the newest ones. */
 export class LiveDoctor {
   readonly #setup: LiveDoctorSetup;
   readonly #window: RowWindow;
@@ -70,7 +70,7 @@ export class LiveDoctor {
   }
 
   /**
-   * Adds the rows of a post: all of them or none.
+   * Adds all rows of a post, or no row if one of them is wrong.
    *
    * @param chunks - JSON lines as docs/doctor.md describes, with the member `batch`.
    * @throws UsageError that names the line and the fault.
@@ -123,7 +123,7 @@ export class LiveDoctor {
     );
   }
 
-  /** Returns the run of a batch. Keeps the most recently used ones. */
+  /** Returns the run of a batch. The most recently used runs stay in memory. */
   async #runOf(batch: string): Promise<ComparedRun> {
     const run = this.#runs.get(batch) ?? (await this.#open(batch));
     this.#runs.delete(batch);
@@ -180,7 +180,7 @@ async function atLine<Result>(line: number, work: () => Promise<Result>): Promis
   }
 }
 
-/** Returns the batch that a line names. Refuses members that no line has. */
+/** Returns the batch that a line names. Refuses unknown members of the line. */
 function batchIn(value: unknown): string {
   if (!isObject(value)) throw new UsageError("it is not an object");
   for (const name of Object.keys(value)) {
@@ -198,7 +198,7 @@ function quoted(name: string): string {
   return JSON.stringify(name.length > mostShown ? `${name.slice(0, mostShown)}…` : name);
 }
 
-/** Finds rows without routes, or with too few, if other rows have some. */
+/** Finds rows without routes, or with too few routes, if other rows have routes. */
 function routeProblems(rows: readonly ComparedRow[]): readonly InputProblem[] {
   const problems = new ProblemTally();
   if (!rows.some(({ routes }) => routes.type === "both")) return [];

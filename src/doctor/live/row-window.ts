@@ -3,7 +3,7 @@ import type { RunFacts } from "../verdict/evidence.ts";
 
 /** A compared row. */
 export interface ComparedRow {
-  /** Names the row among all runs. */
+  /** The name of the row, unique among all runs. */
   readonly key: string;
   readonly evidence: RowEvidence;
   /** The facts about its run. */

@@ -15,7 +15,7 @@ import type {
 /** The member with the limit of sampled tokens. OpenAI's newer models refuse the older one. */
 export type LimitMember = "max_tokens" | "max_completion_tokens";
 
-/** The parts of a request that are the same for all turns. */
+/** The members of a request that are the same for all turns. */
 interface BodyTerms {
   readonly model: string;
   readonly limitMember: LimitMember;
@@ -26,7 +26,7 @@ interface BodyTerms {
 /** Members of a request that the engine itself needs. */
 const ownMembers = ["model", "messages", "tools", "stream", "n"];
 
-/** Members of a request that have settings, with the setting of each. They may only be left out. */
+/** Members of a request that have settings, with the setting of each. A user can only leave them out. */
 const settingOf: Readonly<Record<string, string>> = {
   temperature: "temperature",
   top_p: "top-p",
@@ -37,7 +37,11 @@ const settingOf: Readonly<Record<string, string>> = {
   max_completion_tokens: "max-tokens-per-turn",
 };
 
-/** @throws UsageError if a further member of requests is one of the engine's own, or has a setting. */
+/**
+ * Refuses further members of a request that the engine itself writes, or that a setting writes.
+ *
+ * @throws UsageError if a further member of requests is one of the engine's own, or has a setting.
+ */
 export function requireFreeMembers(body: OtherMembers): void {
   for (const [name, value] of Object.entries(body)) {
     if (ownMembers.includes(name)) {
@@ -69,7 +73,7 @@ export function writeChatBody(
   return tools.length === 0 ? text : `${text.slice(0, -1)},"tools":${writeTools(tools)}}`;
 }
 
-/** The JSON of tools. An episode sends the same list with each turn. */
+/** The JSON of lists of tools. An episode sends the same list with each turn. */
 const written = new WeakMap<readonly ToolDefinition[], string>();
 
 function writeTools(tools: readonly ToolDefinition[]): string {
@@ -83,7 +87,10 @@ function writeTools(tools: readonly ToolDefinition[]): string {
   return text;
 }
 
-/** Parameters at their defaults are left out, because many servers refuse those that they do not know. */
+/**
+ * Returns the members for sampling. Leaves out parameters at their defaults, because many servers refuse parameters
+ * that they do not know.
+ */
 function samplingMembers(sampling: SamplingParameters): Readonly<Record<string, unknown>> {
   const { temperature, topP = 1, topK = -1, minP = 0, seed } = sampling;
   const { frequencyPenalty, presencePenalty, repetitionPenalty } = sampling;

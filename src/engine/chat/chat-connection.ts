@@ -25,7 +25,7 @@ export interface ChatConnection {
 const maxReplyBytes = 16 * 1024 * 1024;
 
 /**
- * Milliseconds before an idle connection is closed. Model servers keep theirs longer, and a new TLS
+ * Milliseconds before an idle connection is closed. Model servers keep connections open for longer, and a new TLS
  * connection is slow. A call on a closed connection is retried.
  */
 const keepAliveMs = 30_000;

@@ -16,11 +16,14 @@ export interface ChatEngineOptions extends ChatAddress {
   readonly returnedMembers?: readonly string[];
   /** Time limit of a turn with all attempts and pauses, in milliseconds. Default 20 minutes. */
   readonly turnMs?: number;
-  /** Default: 8 attempts with pauses of up to 1, 2, 4 … 60 seconds, or as long as the server requests. */
+  /**
+   * The number of attempts and the pauses between them. Default: 8 attempts with pauses of up to 1, 2, 4 … 60 seconds,
+   * or as long as the server requests.
+   */
   readonly retry?: Partial<ChatRetryOptions>;
-  /** Environment variables with keys. Default: the process's. */
+  /** Environment variables, which hold API keys. Default: the process's. */
   readonly env?: Readonly<Record<string, string | undefined>>;
-  /** Default: the machine's timers. */
+  /** The clock of pauses and time limits. Default: the machine's timers. */
   readonly clock?: Clock;
   /** Returns a number in [0, 1) that spreads retries. Default `Math.random`. */
   readonly random?: () => number;

@@ -18,12 +18,12 @@ export interface ChatEngine extends Engine {
   readonly complete: NonNullable<Engine["complete"]>;
 }
 
-/** Maximum number of connections. The number of episodes at once limits the calls. */
+/** Maximum number of connections. The number of concurrent episodes limits the calls. */
 const maxConnections = 1024;
 
 /**
- * Creates an engine for a server that offers only Chat Completions, without a request. It gives no ids, so its episodes
- * have messages and a reward, and no training rows.
+ * Creates an engine for a server that offers only Chat Completions, without a request. The engine returns no ids, so
+ * its episodes have messages and a reward, and no training rows.
  *
  * @throws UsageError for an invalid URL, a missing key, or further members that the engine writes itself.
  */
@@ -76,7 +76,11 @@ class ChatCalls {
     this.#options = options;
   }
 
-  /** @throws ChatFailure, and the signal's reason if it is aborted. */
+  /**
+   * Requests a turn, and repeats the request after a failure that may pass.
+   *
+   * @throws ChatFailure, and the signal's reason if it is aborted.
+   */
   async complete(request: ChatTurnRequest, signal: AbortSignal): Promise<ChatTurn> {
     const {
       turnMs: timeoutMs = defaultTurnMs,

@@ -37,8 +37,8 @@ export class ChatFailure extends Error {
 }
 
 /**
- * Classifies an error of an AI SDK model. It uses public fields and names instead of classes, so
- * that errors of another copy of the SDK are classified too.
+ * Classifies an error of an AI SDK model. Uses public fields and names instead of classes, so that errors of another
+ * copy of the SDK are classified too.
  *
  * **Source:** vercel/ai, packages/provider/src/errors (`AI_APICallError` and its siblings).
  */

@@ -7,7 +7,7 @@ import { ChatFailure } from "./chat-failure.ts";
 export interface ChatRetryOptions {
   /** Number of attempts, including the first. At least 1. */
   readonly maxAttempts: number;
-  /** Maximum of the first pause in milliseconds. It doubles with each pause. */
+  /** Maximum of the first pause in milliseconds. The maximum doubles with each pause. */
   readonly firstPauseMs: number;
   /** Maximum of every pause in milliseconds, including a pause that the server requests. */
   readonly maxPauseMs: number;
@@ -22,8 +22,8 @@ interface RetryTerms extends ChatRetryOptions {
 
 /**
  * Repeats a call until it succeeds, fails permanently, has used its attempts, or its time is over. A pause is random
- * between half its maximum and its maximum, so that simultaneous failures are retried at different times. A pause that
- * the server requests replaces it. The wait ends at the deadline even if an attempt ignores its signal.
+ * between half its maximum and its maximum, so that simultaneous failures are retried at different times. If the server
+ * requests a pause, that pause is used instead. The wait ends at the deadline even if an attempt ignores its signal.
  *
  * @param options - `timeoutMs` is the time for all attempts with their pauses.
  * @throws ChatFailure of the last attempt, with the number of attempts in its message, or `timeout`, whose message has

@@ -39,7 +39,7 @@ export interface ChatTurnRequest {
   readonly maxNewTokens: number;
   /** The name of the call in records. */
   readonly requestId: string;
-  /** Stays the same during an episode. */
+  /** The id of the session, which stays the same during an episode. */
   readonly sessionId: string;
 }
 
@@ -47,9 +47,9 @@ export interface ChatTurnRequest {
 export interface ChatTurnUsage {
   /** Includes cached tokens. */
   readonly promptTokenCount: number;
-  /** Absent if the server does not report it. */
+  /** The number of prompt tokens from the cache. Absent if the server does not report it. */
   readonly cachedTokenCount?: number;
-  /** Includes tokens of reasoning. */
+  /** The number of sampled tokens, including those of reasoning. */
   readonly sampledTokenCount: number;
 }
 
@@ -57,12 +57,12 @@ export interface ChatTurnUsage {
 export interface ChatTurn {
   /** The text, or the model's refusal. `""` if there is none. */
   readonly content: string;
-  /** Absent if the server shows none. */
+  /** The reasoning. Absent if the server shows none. */
   readonly reasoning?: string;
   readonly toolCalls: readonly ChatToolCall[];
   /** `length`: the reply is cut at the token limit. */
   readonly finish: "stop" | "length";
-  /** Absent if the server reports none. */
+  /** The token counts. Absent if the server reports none. */
   readonly usage?: ChatTurnUsage;
   /** The model that answered, in the server's words. Absent if the server does not name it. */
   readonly model?: string;

@@ -21,7 +21,7 @@ export interface PostedCompletion {
 export interface ReportedChatUsage {
   /** Includes cached input. */
   readonly inputTokenCount: number;
-  /** Absent if the server does not report it. */
+  /** The number of input tokens from the cache. Absent if the server does not report it. */
   readonly cachedInputTokenCount?: number;
   readonly outputTokenCount: number;
 }
@@ -46,7 +46,7 @@ class EndpointError extends Error {
 }
 
 /**
- * Calls a server's `/chat/completions` once. It does not use an SDK, because an SDK's call takes many times as long.
+ * Calls a server's `/chat/completions` once. Does not use an SDK, because an SDK's call takes many times as long.
  *
  * **Source:** platform.openai.com/docs/api-reference/chat/create (request, reply, finish reasons).
  *

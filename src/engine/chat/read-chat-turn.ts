@@ -18,8 +18,8 @@ const readMembers: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Reads a completion as a turn: text, calls in any form, reasoning and usage. The model's mistakes, such as arguments
- * that are not JSON, stay in it.
+ * Reads a completion as a turn: text, calls in any form, reasoning and usage. The turn keeps the model's mistakes, such
+ * as arguments that are not JSON.
  *
  * @throws ChatFailure `content-filter` if the server withheld the reply, and `bad-reply` for a content or a list of
  *   calls of an unknown form.
@@ -117,7 +117,10 @@ function readCall(call: unknown): ChatToolCall {
   };
 }
 
-/** Some servers write no text for a call without arguments, and some the arguments themselves. */
+/**
+ * Returns the arguments of a call as text. Some servers write no text for a call without arguments, and some write the
+ * arguments as JSON values.
+ */
 function argumentsTextOf(given: unknown): string {
   if (given === undefined || given === null || given === "") return "{}";
   return typeof given === "string" ? given : JSON.stringify(given);

@@ -2,7 +2,10 @@ import { RolloutError, type FailureCode } from "../../errors.ts";
 import { isPromptTooLongMessage } from "../http/http-failure.ts";
 import type { ChatFailure } from "./chat-failure.ts";
 
-/** Words of hosted servers for a conversation that does not fit the context. Other servers' are engines' own. */
+/**
+ * Words of hosted servers for a conversation that does not fit the context. The messages of inference servers are
+ * recognised elsewhere (`isPromptTooLongMessage()`).
+ */
 const tooLong =
   /context_length_exceeded|exceed_context_size|context length|context window|prompt is too long|input is too long|token count .* exceeds the maximum/i;
 

@@ -1,7 +1,7 @@
 import type { BlobReader } from "./blob-cutter.ts";
 import { ReplyProblem } from "./reply-reading.ts";
 
-/** 64 characters are 48 bytes: twelve 32-bit numbers. */
+/** The number of characters that are decoded together. 64 characters are 48 bytes: twelve 32-bit numbers. */
 const quantum = 64;
 
 /** Settings of a `Base64Reader`. */
@@ -73,7 +73,10 @@ export class Base64Reader implements BlobReader {
     return [...this.#blocks.splice(0), this.#block.subarray(0, this.#filled)];
   }
 
-  /** Node skips characters that are not base64, and ends at padding, so the number of bytes shows both. */
+  /**
+   * Decodes characters. Node skips characters that are not base64, and ends at padding, so the number of bytes shows
+   * both faults.
+   */
   #decode(chars: string, charCount: number): void {
     const { name, convert } = this.#options;
     const size = Math.floor((charCount * 3) / 4);

@@ -5,7 +5,7 @@ export interface BlobReader {
   /**
    * Takes the next bytes between the member's quotes.
    *
-   * @throws ReplyProblem if they cannot be right.
+   * @throws ReplyProblem if the bytes are not valid.
    */
   add(text: Buffer): void;
   /**
@@ -97,7 +97,7 @@ export class BlobCutter<Reader extends BlobReader> {
     return this.#held;
   }
 
-  /** Returns the reader of a text, given the number in its place. `undefined` if the member is no text. */
+  /** Returns the reader of a text, given the number in its place. Returns `undefined` if the member is not a text. */
   readerOf(placeholder: unknown): Reader | undefined {
     if (typeof placeholder !== "string") return undefined;
     const reader = this.#readers[Number(placeholder)];
@@ -106,7 +106,8 @@ export class BlobCutter<Reader extends BlobReader> {
   }
 
   /**
-   * Finds the next text from a place on. `end`: there is none before `at`, from where the bytes may be the start of one.
+   * Finds the next text from a position on. `end`: there is no text before `at`, and the bytes from there may be the
+   * start of one.
    */
   #find(
     bytes: Buffer,

@@ -18,7 +18,7 @@ export interface ControlContext {
 }
 
 /**
- * Requests the description of each server in turn, until one answers.
+ * Requests the description of one server after the other, until one answers.
  *
  * @throws the last server's RolloutError if none answers.
  */

@@ -42,7 +42,9 @@ export interface HttpEngineOptions {
   /** Sent as a bearer token. */
   readonly apiKey?: string;
   readonly timeouts?: Partial<EngineTimeouts>;
-  /** Default: 8 attempts, 250 ms doubling up to 10 000 ms. */
+  /**
+   * The number of attempts and the pauses between them. Default: 8 attempts, pauses of 250 ms doubling up to 10,000 ms.
+   */
   readonly retry?: Partial<RetryPolicy>;
   readonly resume?: Partial<ResumePolicy>;
   /**
@@ -57,9 +59,9 @@ export interface HttpEngineOptions {
    * 000.
    */
   readonly workerCooldownMs?: number;
-  /** Default: the machine's monotonic clock. */
+  /** Returns the time. Default: the machine's monotonic clock. */
   readonly now?: Clock["now"];
-  /** Default: the machine's timers. Also used for deadlines. */
+  /** Waits. Also used for deadlines. Default: the machine's timers. */
   readonly sleep?: Clock["sleep"];
   /**
    * Returns a number in [0, 1), used to spread retries and to make request ids unique at the
@@ -139,10 +141,7 @@ function checkUrl(url: string): void {
   );
 }
 
-/**
- * Longest connect timeout. The HTTP library uses a Node timer, which fires at once for longer
- * times.
- */
+/** The longest connect timeout. The HTTP library uses a Node timer, which fires immediately for longer times. */
 const LONGEST_CONNECT_MS = 2 ** 31 - 1;
 
 function checkNumbers(settings: HttpEngineSettings): void {

@@ -60,9 +60,12 @@ interface ServerKind {
     worker: Worker,
     call: { readonly signal: AbortSignal | undefined },
   ) => Promise<readonly WorkerLoad[] | undefined>;
-  /** Absent if the server cannot score. */
+  /** The scoring. Absent if the server cannot score. */
   readonly scoring?: ScoringKind;
-  /** Closes connections besides those to the workers. SGLang has some to abort calls at the workers of a router. */
+  /**
+   * Closes connections besides those to the workers. SGLang has such connections to abort calls at the workers of a
+   * router.
+   */
   readonly close?: () => Promise<void>;
 }
 
@@ -138,7 +141,11 @@ export function createHttpEngine<Kind extends string>(
     return call;
   }
 
-  /** @throws UsageError if the caller has closed the engine. */
+  /**
+   * Requires that the engine is not closed.
+   *
+   * @throws UsageError if the caller has closed the engine.
+   */
   function requireOpen(): void {
     if (!closing.signal.aborted) return;
     const places = workers.workers.map(({ url }) => url).join(", ");

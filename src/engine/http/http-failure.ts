@@ -9,7 +9,7 @@ export interface AttemptFailure {
   readonly problem: string;
   /** The expected state, or the remedy. */
   readonly expected: string;
-  /** True if the same request may succeed when it is repeated at once. */
+  /** True if the same request may succeed when it is repeated. */
   readonly retry: boolean;
   /** True if the engine may have sampled tokens for the request. */
   readonly maySample: boolean;

@@ -13,22 +13,22 @@ import { openReceiver, type ReplyReceiver } from "./reply-receiver.ts";
 /** One HTTP request. */
 export interface HttpRequest {
   readonly method: "GET" | "POST";
-  /** Starts with a slash. Appended to the path of the transport's URL. */
+  /** The path. It starts with a slash, and is appended to the path of the transport's URL. */
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
   /**
-   * JSON as text or in UTF-8. Lent bytes (`acquireBytes()`) are returned after HTTP 200, so they serve
-   * one exchange.
+   * The body: JSON as text or in UTF-8. Lent bytes (`acquireBytes()`) are returned to the pool after HTTP 200, so they
+   * serve one exchange.
    */
   readonly body?: string | BodyBytes;
   /**
-   * Called with the data of each server-sent event as it arrives, if the status is 200. The reply's
-   * text is then empty. An error that it throws ends the exchange.
+   * Called with the data of each server-sent event as it arrives, if the status is 200. The reply's text is then empty.
+   * An error that this function throws ends the exchange.
    */
   readonly onEvent?: (data: string) => void;
   /** Cuts long texts out of the reply. An error of one of its readers ends the exchange. */
   readonly cutter?: BlobCutter<BlobReader> | undefined;
-  /** Bounds the wait. When it aborts, the connection is dropped. */
+  /** Bounds the wait. When the signal aborts, the connection is dropped. */
   readonly signal: AbortSignal;
 }
 
@@ -69,7 +69,7 @@ export interface HttpTransport {
 
 /** Settings of a transport. */
 interface HttpTransportOptions {
-  /** Origin, and a path if the server uses one. */
+  /** The server's origin, and a path if the server uses one. */
   readonly url: string;
   /** Time to open a connection, in milliseconds. */
   readonly connectMs: number;
@@ -234,7 +234,7 @@ function exchange(
   });
 }
 
-/** Converts a text to bytes once. Given a text, the HTTP library would pass over it three times. */
+/** Converts a text to bytes once. The HTTP library would process a text three times. */
 function toBytes(body: HttpRequest["body"]): BodyBytes | null {
   return typeof body === "string" ? utf8Bytes(body, acquireBytes) : (body ?? null);
 }

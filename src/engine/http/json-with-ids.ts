@@ -5,7 +5,7 @@ import { knownIdText } from "../growing-ids.ts";
 import { largestTokenId, type TokenIds } from "../token-id.ts";
 import type { BodyBytes, ByteParts } from "./byte-parts.ts";
 
-/** Lists of more ids are sent in parts. */
+/** The number of ids above which a list is sent in parts. */
 const mostIdsAtOnce = 16_384;
 
 /** Number of ids in a part that is written for sending. */

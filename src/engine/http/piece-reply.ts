@@ -3,19 +3,19 @@ import type { ColumnParts } from "../../columns/column-part.ts";
 import type { AttemptFailure } from "./http-failure.ts";
 import { PromptCountProblem, ReplyProblem } from "./reply-reading.ts";
 
-/** The sampled tokens of one request. `logprobs[i]` belongs to `ids[i]`. */
+/** The sampled tokens of one request. `logprobs[i]` is that of `ids[i]`. */
 export interface SampledPiece {
   readonly ids: readonly number[];
   readonly logprobs: readonly number[];
-  /** The policy versions that sampled the ids, with the number of ids of each, in order. */
+  /** The policy versions that sampled the ids, in order, each with its number of ids. */
   readonly versions: readonly VersionRun[];
   readonly promptTokenCount?: number;
   readonly cachedTokenCount?: number;
   /** Time that the request waited in the engine's queue, in milliseconds. */
   readonly queueMs?: number;
   /**
-   * The side columns that the request asked for. `policyVersion` is `""`: the versions of `versions`
-   * apply. Absent if none were requested.
+   * The side columns that the request asked for. Their `policyVersion` is `""`, because `versions` has the versions.
+   * Absent if no columns were requested.
    */
   readonly columns?: ColumnParts;
 }
@@ -23,7 +23,7 @@ export interface SampledPiece {
 /** Consecutive ids that one policy version sampled. */
 export interface VersionRun {
   readonly tokenCount: number;
-  /** `""` if the engine reports no version. */
+  /** The policy version, or `""` if the engine reports none. */
   readonly policyVersion: string;
 }
 
@@ -56,7 +56,10 @@ export interface FailedReply {
 
 /** A server's answer to a scoring request. */
 export type ScoreReply =
-  /** `logprobs[i]` belongs to the i-th scored id. `tops` is as in `TopScores`, if the request listed ids. */
+  /**
+   * `logprobs[i]` is that of the i-th scored id. `tops` has the form of `TopScores.tops`. It is present if the request
+   * asked for the most probable ids.
+   */
   | { readonly type: "scored"; readonly logprobs: readonly number[]; readonly tops?: Uint8Array }
   /** The engine stopped on its own. The request can be repeated. */
   | { readonly type: "interrupted"; readonly message: string }

@@ -21,8 +21,8 @@ export interface ScorePiece {
   readonly ids: readonly number[];
   /** The first index to score, 1 to the last index. */
   readonly from: number;
-  /** Number of the most probable ids that are listed in each place. Absent: none are. */
+  /** The number of most probable ids to list for each id. Absent: none are listed. */
   readonly topCount?: number;
-  /** Spreads requests over workers. */
+  /** The session's id, by which requests are spread over workers. */
   readonly sessionId: string;
 }

@@ -4,8 +4,8 @@ import type { PieceRequest } from "./piece-request.ts";
 import { ReplyProblem } from "./reply-reading.ts";
 
 /**
- * The tokens of a request that were streamed to the caller. It streams only tokens that a sample
- * may contain, and checks that the complete reply starts with the streamed tokens.
+ * The tokens of a request that were streamed to the caller. Streams only tokens that a sample may contain, and checks
+ * that the complete reply starts with the streamed tokens.
  */
 export class PieceStream {
   readonly #piece: PieceRequest;
@@ -24,7 +24,7 @@ export class PieceStream {
     return this.#ids;
   }
 
-  /** `logprobs[i]` belongs to `ids[i]`. */
+  /** `logprobs[i]` is that of `ids[i]`. */
   get logprobs(): readonly number[] {
     return this.#logprobs;
   }
@@ -32,7 +32,7 @@ export class PieceStream {
   /**
    * Streams tokens that have arrived.
    *
-   * @throws ReplyProblem if they cannot be sampled tokens. They are not streamed then.
+   * @throws ReplyProblem if they cannot be sampled tokens. Such tokens are not streamed.
    */
   append(tokenIds: readonly number[], logprobs: readonly number[]): void {
     const { turn, maxNewTokens } = this.#piece;

@@ -3,7 +3,7 @@ import { encodeRagged } from "../../columns/ragged-rows.ts";
 import { isTokenId } from "../token-id.ts";
 import { ReplyProblem, show } from "./reply-reading.ts";
 
-/** Number of rows that are encoded without a pause. */
+/** The number of rows that are encoded before other work may run. */
 const rowsAtOnce = 512;
 
 /** A token with its logprob. */
@@ -16,7 +16,7 @@ export interface TopEntry {
  * Encodes the kept ids of each sampled token.
  *
  * @param place - Names the list in messages.
- * @throws ReplyProblem if it is not a list of lists of ids.
+ * @throws ReplyProblem if the value is not a list of lists of ids.
  */
 export async function encodeKept(lists: readonly unknown[], place: string): Promise<Uint8Array> {
   const counts = new Uint32Array(lists.length);

@@ -2,7 +2,7 @@ import type { FailedReply } from "./piece-reply.ts";
 import type { PieceRequest } from "./piece-request.ts";
 import { show } from "./reply-reading.ts";
 
-/** Below this temperature, sampling is greedy. */
+/** The temperature below which sampling is greedy. */
 const greedyTemperature = 1e-5;
 
 /** Returns the failure of a request that the server cannot fulfil. Nothing was sent. */

@@ -29,7 +29,7 @@ export interface CallContext {
   readonly toWireId: (requestId: string) => string;
   /** The caller's signal. */
   readonly signal: AbortSignal | undefined;
-  /** When it aborts, the call ends with the tokens it has. */
+  /** A signal. When it aborts, the call ends with the tokens it has. */
   readonly cutShort?: AbortSignal | undefined;
   /** Called if the server has no way to cut the call short. */
   readonly onNotCutShort?: (() => void) | undefined;
@@ -56,9 +56,8 @@ interface CallPurpose {
 }
 
 /**
- * One call of the engine. It can take several requests, because requests fail or are interrupted.
- * Makes the requests, waits between them, and throws when the call is over. Disposing it stops its
- * deadline.
+ * One call of the engine. A call can take several requests, because requests fail or are interrupted. Makes the
+ * requests, waits between them, and throws when the call is over. Disposing it stops its deadline.
  */
 export class RepeatedCall implements Disposable {
   readonly #purpose: CallPurpose;

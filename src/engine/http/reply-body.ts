@@ -81,7 +81,7 @@ function openWhole({ status, headers }: ReplyHead, options: ReplyBodyOptions): R
 /** Opens a stream of events. A character or an event can be split over several chunks. */
 function openEvents(onEvent: (data: string) => void, limitBytes: number): ReplyBody {
   const decoder = new TextDecoder("utf-8", { fatal: true });
-  /** Bytes since the last event. */
+  /** The number of bytes since the last event. */
   let openLength = 0;
   const parser = createParser({
     onEvent({ data }) {

@@ -99,10 +99,11 @@ export function readTokenIds(parent: JsonObject, name: string, place = ""): read
 }
 
 /**
- * Reads the logprob of a sampled id; `place` names it in messages. A value at or below `floor` is
- * the server's replacement for minus infinity or for a missing logprob.
+ * Reads the logprob of a sampled id; `place` names it in messages. Refuses a value at or below `floor`, which the
+ * server writes in place of minus infinity or of a missing logprob.
  *
- * @throws ReplyProblem `engine/nan`, or `engine/bad-reply` for a number that cannot be a logprob.
+ * @throws ReplyProblem `engine/nan` for such a value, and for one that is not a finite number; `engine/bad-reply` for
+ *   any other number that cannot be a logprob.
  */
 export function readLogprob(
   value: unknown,
@@ -127,7 +128,7 @@ export function show(value: unknown): string {
   return shorten(toJson(value), SHOWN_LENGTH);
 }
 
-/** An engine in this process may return values that JSON cannot express. */
+/** Returns a value as JSON. An engine in this process may return values that JSON cannot express. */
 function toJson(value: unknown): string {
   try {
     const text: string | undefined = JSON.stringify(value);
@@ -140,7 +141,7 @@ function toJson(value: unknown): string {
 /**
  * Reads an optional count; `place` goes before its name in messages.
  *
- * @throws ReplyProblem if it is not an integer of at least 0.
+ * @throws ReplyProblem if the value is not an integer of at least 0.
  */
 export function readCount(parent: JsonObject, name: string, place = ""): number | undefined {
   const value = parent[name];

@@ -14,8 +14,8 @@ export interface SamplingProtocol {
    */
   samplePiece(piece: PieceRequest, exchange: PieceExchange): Promise<PieceReply | Unanswered>;
   /**
-   * Makes the server stop sampling the request with this wire id. Bounded in time, never throws.
-   * Returns false if the server has no abort or refuses it, and true if it does not answer in time.
+   * Makes the server stop sampling the request with this wire id. Bounded in time, never throws. Returns true if the
+   * server accepts the abort, or does not answer in time. Returns false if the server has no abort, or refuses it.
    */
   abortRequest(worker: Worker, wireId: string): Promise<boolean>;
   /**
@@ -25,7 +25,7 @@ export interface SamplingProtocol {
   cutShort?(worker: Worker, wireId: string): Promise<boolean>;
 }
 
-/** The scoring requests of one kind of server. Its scores use the softmax of the raw logits. */
+/** The scoring requests of one kind of server. The scores use the softmax of the raw logits. */
 export interface ScoringProtocol {
   /** Requests scores and reads the answer, as `SamplingProtocol.samplePiece()` does. */
   scoreIds(piece: ScorePiece, exchange: PieceExchange): Promise<ScoreReply | Unanswered>;

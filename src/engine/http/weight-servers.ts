@@ -6,7 +6,10 @@ import { findWeightsProblem } from "./weights-folder.ts";
 
 /** Servers that load new weights. */
 export interface WeightServers {
-  /** Addresses of the inference servers themselves: a router in front of them does not forward calls about weights. */
+  /**
+   * Addresses of the inference servers. The address of a router does not work, because a router does not forward calls
+   * about weights.
+   */
   readonly urls: readonly string[];
   readonly apiKey?: string;
   /** Time for one server to load the weights, in milliseconds. Default half an hour. */
@@ -58,13 +61,11 @@ export async function findProblemForServers(
 }
 
 /**
- * Loads weights on all servers at once. If one fails, all servers load their previous weights,
- * including those that refused, because a refused load may have changed something. No server
- * samples during this.
+ * Loads weights on all servers at the same time. If one fails, all servers load their previous weights, including those
+ * that refused, because a refused load may have changed something. No server samples during this.
  *
- * @throws RolloutError naming the server and its message; `engine/mixed-weights` if a server could
- *   not restore its previous weights. Nothing may be sampled then until all servers have loaded the
- *   same weights.
+ * @throws RolloutError naming the server and its message; `engine/mixed-weights` if a server could not restore its
+ *   previous weights. Nothing may be sampled then until all servers have loaded the same weights.
  */
 export async function loadOnAll(servers: readonly WeightServer[], weights: Weights): Promise<void> {
   const before = new Map<WeightServer, Weights>();
@@ -88,7 +89,11 @@ export async function loadOnAll(servers: readonly WeightServer[], weights: Weigh
   }
 }
 
-/** @throws RolloutError `engine/mixed-weights`. Servers that were paused stay paused then. */
+/**
+ * Loads the previous weights again on all servers after a failed load.
+ *
+ * @throws RolloutError `engine/mixed-weights`. Servers that were paused stay paused then.
+ */
 async function restore(
   before: ReadonlyMap<WeightServer, Weights>,
   { weights, failure }: { readonly weights: Weights; readonly failure: unknown },
@@ -149,7 +154,11 @@ export interface WeightReply {
   readonly body: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** @throws RolloutError `engine/unreachable` where no answer comes in time. */
+/**
+ * Sends a request to a server, and returns its status and text.
+ *
+ * @throws RolloutError `engine/unreachable` where no answer comes in time.
+ */
 export async function callServer(
   url: string,
   sent: { readonly method: "GET" | "POST"; readonly path: string; readonly body?: object },

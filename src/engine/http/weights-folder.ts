@@ -162,7 +162,7 @@ function isSpare(name: string, layerCount: number): boolean {
   );
 }
 
-/** Returns the number of layers, or `Infinity` if the configuration does not say. */
+/** Returns the number of layers, or `Infinity` if the configuration does not have it. */
 function layerCountOf(config: Readonly<Record<string, unknown>> | undefined): number {
   const text = config?.["text_config"] as Readonly<Record<string, unknown>> | null | undefined;
   const count = config?.["num_hidden_layers"] ?? text?.["num_hidden_layers"];
@@ -175,7 +175,7 @@ function countFloats(tensors: Tensors): number {
   return count;
 }
 
-/** Returns `undefined` if there is no readable config.json. Servers load weights without it. */
+/** Reads `config.json`. Returns `undefined` if there is no readable file, because servers load weights without it. */
 async function readConfig(folder: string): Promise<Readonly<Record<string, unknown>> | undefined> {
   try {
     const text = await readFile(path.join(folder, "config.json"), "utf8");

@@ -17,9 +17,9 @@ export interface Worker {
 export interface WorkerSet {
   readonly workers: readonly Worker[];
   /**
-   * Returns the first worker that is up in the session's own order of workers, or the first of all
-   * if every worker is down. A session thus stays with one worker while that is up. The sessions of
-   * a worker that is down spread over all others.
+   * Returns the first worker that is up in the session's own order of workers, or the first of all if every worker is
+   * down. So a session stays with one worker while that worker is up. The sessions of a worker that is down spread over
+   * all others.
    */
   pick(sessionId: string): Worker;
   /** Skips the worker for a while, twice as long with each consecutive failure. */

@@ -1,4 +1,4 @@
-/** Returns the ids of the `count` largest values, the largest first, the lower id of equals first. */
+/** Returns the ids of the `count` largest values, the largest first. Of equal values, the lower id comes first. */
 export function bestIds(values: Float32Array, count: number): number[] {
   const ids: number[] = [];
   for (let id = 0; id < values.length; id++) {

@@ -50,7 +50,7 @@ function showShape({ layerCount, perToken, expertCount }: ExpertShape): string {
   return `${layerCount} layers with ${perToken} of ${expertCount} experts a token`;
 }
 
-/** Refuses the column `keptTokens` if more than `maxCount` tokens may be kept. Greedy sampling keeps one. */
+/** Refuses the column `keptTokens` if more than `maxCount` tokens may be kept. Greedy sampling keeps one token. */
 function checkKept(
   { temperature = 1, topK = -1 }: GenerateRequest["sampling"],
   maxCount: number,

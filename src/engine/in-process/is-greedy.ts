@@ -1,4 +1,4 @@
-/** Lower temperatures are greedy, as in SGLang: python/sglang/srt/sampling/sampling_params.py. */
+/** The temperature below which sampling is greedy, as in SGLang: python/sglang/srt/sampling/sampling_params.py. */
 const GREEDY_BELOW = 1e-6;
 
 /** True if sampling takes the most likely id at this temperature. */

@@ -29,7 +29,7 @@ interface SampledKept {
   readonly id: number;
   /** All ids that the filters keep and that have a weight above 0, ascending. */
   readonly keptIds: readonly number[];
-  /** The sum of their weights. */
+  /** The sum of the kept ids' weights. */
   readonly keptTotal: number;
 }
 
@@ -54,7 +54,10 @@ function keptOf(
   return { total: sumOfKept(weights, cut), cut };
 }
 
-/** Keeps ids with a larger weight, and the first `tieCount` ids with exactly this weight. */
+/**
+ * The cut of a filter: it keeps the ids with a larger weight than this, and the first `tieCount` ids with exactly this
+ * weight.
+ */
 interface Cut {
   readonly weight: number;
   readonly tieCount: number;

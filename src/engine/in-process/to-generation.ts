@@ -5,13 +5,13 @@ import type { Finish, GenerateRequest, Generation } from "../engine.ts";
 /** The bytes of a turn's side columns, in the columns' layouts. */
 export type SampledColumns = Readonly<Partial<Record<ColumnName, Uint8Array>>>;
 
-/** The tokens that were sampled of a turn. `logprobs[i]` belongs to `outputIds[i]`. */
+/** The sampled tokens of a turn. `logprobs[i]` is that of `outputIds[i]`. */
 export interface SampledTurn {
   readonly outputIds: readonly number[];
   readonly logprobs: readonly number[];
   readonly finish: Finish;
   readonly cachedTokenCount: number;
-  /** Absent if the request has no columns, or no id was sampled. */
+  /** The side columns. Absent if the request has no columns, or no id was sampled. */
   readonly columns?: SampledColumns;
 }
 

@@ -2,9 +2,8 @@ import { findSampledProblem } from "../check-sampled.ts";
 import type { GenerateOptions, GenerateRequest, Generation, StreamedTokens } from "../engine.ts";
 
 /**
- * Reports tokens to `onTokens` as they are sampled. After the first invalid token it reports
- * nothing more, because the complete turn is then refused. An error that `onTokens` throws is kept
- * until sampling has stopped.
+ * Reports tokens to `onTokens` as they are sampled. Reports no token after the first invalid one, because the complete
+ * turn is then refused. An error that `onTokens` throws is kept until sampling has stopped.
  */
 export class TokenListener {
   readonly #request: GenerateRequest;

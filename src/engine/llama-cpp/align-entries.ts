@@ -1,11 +1,11 @@
 /**
- * Finds the token of each entry, if the entries of some tokens are missing. `result[i]` is the
- * index of the entry of `ids[i]`, or `undefined` if it is missing or ambiguous.
+ * Finds the token of each entry, if the entries of some tokens are missing. `result[i]` is the index of the entry of
+ * `ids[i]`, or `undefined` if it is missing or ambiguous.
  *
- * Entries are placed once from the front and once from the back. An entry with the same place both
- * times has no other possible place.
+ * Entries are placed once from the front and once from the back. An entry with the same place both times has no other
+ * possible place.
  *
- * @returns `undefined` if the entries do not belong to some of the tokens in order.
+ * @returns `undefined` if the entries are not those of some of the tokens, in order.
  */
 export function alignEntries(
   ids: readonly number[],
@@ -22,7 +22,7 @@ export function alignEntries(
   return result;
 }
 
-/** Returns the first place of each entry after the place of the entry before. */
+/** Returns for each entry the first place after the place of the previous entry. */
 function findPlaces(
   ids: readonly number[],
   entryIds: readonly number[],

@@ -19,7 +19,7 @@ import { alignEntries } from "./align-entries.ts";
 export interface CompletionReply {
   /** The sampled ids, up to and including the first stop id. */
   readonly ids: readonly number[];
-  /** `logprobs[i]` belongs to `ids[i]`. It is `undefined` if the reply has none. */
+  /** `logprobs[i]` is that of `ids[i]`. `undefined` for an id to which the reply has no logprob. */
   readonly logprobs: readonly (number | undefined)[];
   readonly finish: Finish;
   /** Number of tokens after the first stop id. The server does not know the request's stop ids. */
@@ -27,14 +27,14 @@ export interface CompletionReply {
   readonly cachedTokenCount?: number;
 }
 
-/** The server writes a smaller number for a probability that is 0 in single precision. */
+/** A floor of logprobs. The server writes a smaller number for a probability that is 0 in single precision. */
 const LOGPROB_FLOOR = -1e30;
 
 /**
  * Reads the body of an HTTP 200 of `/completion`.
  *
- * A token that ends within a character has no entry in `completion_probabilities`. The ids tell
- * which entry belongs to which token; an ambiguous entry is not used.
+ * A token that ends within a character has no entry in `completion_probabilities`. The ids show to which token an entry
+ * belongs; an ambiguous entry is not used.
  *
  * **Source:** ggml-org/llama.cpp tools/server/server-task.cpp (`to_json_non_oaicompat`) and
  * tools/server/server-context.cpp (`process_token`).

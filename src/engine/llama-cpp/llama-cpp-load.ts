@@ -8,9 +8,8 @@ import { parseLenientObject } from "../http/reply-reading.ts";
 import type { Worker } from "../http/worker-set.ts";
 
 /**
- * Requests the load of a server: `/slots`, each of which has its own cache, and the metrics page of
- * a server that was started with `--metrics` for the length of the queue. No release reports the
- * use of the caches.
+ * Requests the load of a server: `/slots`, each of which has its own cache, and, for the length of the queue, the
+ * metrics page of a server that was started with `--metrics`. No release reports the use of the caches.
  *
  * **Source:** ggml-org/llama.cpp tools/server/server-context.cpp (`get_slots`, `get_metrics`).
  *

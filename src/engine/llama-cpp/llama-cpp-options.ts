@@ -5,7 +5,7 @@ import { toHttpEngineSettings } from "../http/http-engine-options.ts";
 export interface LlamaCppEngineOptions extends HttpEngineOptions {
   /** The name of the model, for a server that has several. */
   readonly model?: string;
-  /** Recorded as the policy version, which the server does not know. Default `""`. */
+  /** The recorded policy version, which the server does not report. Default `""`. */
   readonly policyVersion?: string | (() => string);
   /**
    * The way a request gets one of the server's slots, each of which has its own cache. `prompt`

@@ -14,11 +14,11 @@ const SHOWN_COUNTS = [1_024, 2 ** 24];
 /**
  * Requests the logprobs that a reply lacks.
  *
- * The server reports none for a token that ends within a character, such as a part of an emoji, nor
- * for the token that completes a stop text. Each missing logprob costs one short request, which
- * lists the likeliest tokens after the ids before it. These are the server's own numbers, computed
- * in another step than the one that sampled the id. They differ by less than 0.001, unless the
- * server's attention uses 16 bits (docs/servers.md).
+ * The server reports none for a token that ends within a character, such as a part of an emoji, nor for the token that
+ * completes a stop text. Each missing logprob costs one short request, which lists the likeliest tokens after the ids
+ * before the token. These are the server's own numbers, computed in another step than the one that sampled the id.
+ * These logprobs differ from those of sampling by less than 0.001, unless the server's attention uses 16 bits
+ * (docs/servers.md).
  *
  * @throws ReplyProblem `engine/nan` if a logprob cannot be obtained.
  */

@@ -12,8 +12,8 @@ import { createSequencePool } from "./sequence-pool.ts";
 /** Settings of `createLlamaEngine()`. */
 export interface LlamaEngineOptions {
   /**
-   * A GGUF file, or `hf:owner/repo:file` (or `hf:owner/repo:quantization`). node-llama-cpp
-   * downloads the latter once to its own folder, `.node-llama-cpp/models` in the home folder.
+   * A GGUF file, or `hf:owner/repo:file` (or `hf:owner/repo:quantization`). node-llama-cpp downloads a file of a
+   * repository once, to its own folder, `.node-llama-cpp/models` in the home folder.
    */
   readonly file: string;
   /**
@@ -21,12 +21,10 @@ export interface LlamaEngineOptions {
    * threads than free cores make sampling slower by orders of magnitude.
    */
   readonly threads?: number;
-  /**
-   * Positions of each sequence. Default: the length that the model was trained on, at most 8,192.
-   */
+  /** The number of positions of each sequence. Default: the length that the model was trained on, at most 8,192. */
   readonly contextLength?: number;
   /**
-   * Number of calls that are computed at once. Further calls wait. Each reserves memory for keys
+   * Maximum number of calls that are computed at the same time. Further calls wait. Each call reserves memory for keys
    * and values. Default 2.
    */
   readonly sequences?: number;
@@ -126,9 +124,7 @@ export async function createLlamaEngine({
   }
 }
 
-/**
- * Called by the library for a full context. Without it, the library would drop the context's start.
- */
+/** Throws. The library calls this function for a full context, and would otherwise drop the context's start. */
 function refuseToShift(): never {
   throw new Error("the context is full");
 }

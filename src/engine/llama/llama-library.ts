@@ -38,7 +38,7 @@ export interface Llama {
 
 /** A loaded GGUF file. */
 export interface LlamaModel {
-  /** Number of positions that the model was trained on. */
+  /** The number of positions that the model was trained on. */
   readonly trainContextSize: number;
   readonly fileInfo: {
     readonly metadata: {
@@ -52,7 +52,7 @@ export interface LlamaModel {
 
 /** Settings of a context. The names of the two types are the library's. */
 export interface LlamaContextOptions {
-  /** Positions of each sequence. */
+  /** The number of positions of each sequence. */
   readonly contextSize: number;
   readonly sequences: number;
   readonly threads: number;
@@ -69,22 +69,23 @@ export interface LlamaContext {
   }): LlamaSequence;
 }
 
-/** A list of ids with their keys and values. */
+/** A list of ids, with their keys and values in memory. */
 export interface LlamaSequence {
-  /** The ids that are computed. */
+  /** The ids that the model has evaluated. */
   readonly contextTokens: readonly number[];
-  /** Number of computed ids. */
+  /** The number of evaluated ids. */
   readonly nextTokenIndex: number;
-  /** Drops everything after the longest common prefix with `ids`. */
+  /** Drops all ids after the longest common prefix with `ids`. */
   adaptStateToTokens(ids: readonly number[], allowShift: false): Promise<void>;
   clearHistory(): Promise<void>;
   /**
-   * Computes ids after the present ones. The result at an index belongs to the id at that index.
+   * Evaluates ids and appends them to the sequence. The result at an index describes the id after `ids[index]`;
+   * `undefined` if `ids[index]` came without a query.
    */
   controlledEvaluate(ids: readonly EvaluatedId[]): Promise<readonly (EvaluatedNext | undefined)[]>;
 }
 
-/** An id to compute, with the query about the id after it. */
+/** An id to evaluate, alone or with a query about the id after it. */
 export type EvaluatedId = number | readonly [number, { readonly generateNext: NextOptions }];
 
 /** A query about the next id. */

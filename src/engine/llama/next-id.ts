@@ -5,32 +5,29 @@ import type { NextOptions, EvaluatedNext } from "./llama-library.ts";
 
 /** The parameters for drawing the next id. */
 export interface NextSampling extends SamplingFilter {
-  /** 0 takes the most likely id. */
+  /** The temperature. At 0, the most likely id is taken. */
   readonly temperature: number;
 }
 
 /** A drawn id. */
 export interface DrawnId {
   readonly id: number;
-  /**
-   * Natural logarithm of the id's probability in the softmax at the temperature, or at 1 if that is
-   * 0.
-   */
+  /** Natural logarithm of the id's probability in the softmax at the temperature, or at 1 if the temperature is 0. */
   readonly logprob: number;
 }
 
 /**
- * Number of logits to request first if a filter is on. Nearly always enough. The library returns
- * them as a map, so requesting all logits of a large vocabulary would take longer than the model.
+ * Number of logits to request first if a filter is on. This number is nearly always enough. The library returns them as
+ * a map, so requesting all logits of a large vocabulary would take longer than the model.
  */
 const FIRST_CANDIDATES = 256;
 
 /**
- * Returns the query for drawing an id. The library's own top-k, top-p and min-p stay off, because
- * it would normalise probabilities over the ids that they keep.
+ * Returns the query for drawing an id. The library's own top-k, top-p and min-p stay off, because the library would
+ * normalise probabilities over the ids that these filters keep.
  *
- * `random` is in [0, 1). The library restarts its generator for each id, so the seed is made from
- * the id's own random number. One seed for all ids would draw them all from the same quantile.
+ * `random` is in [0, 1). The library restarts its generator for each id, so the seed is made from the id's own random
+ * number. One seed for all ids would draw them all from the same quantile.
  */
 export function optionsToDraw(
   sampling: NextSampling,

@@ -31,7 +31,7 @@ interface Slot {
   isFree: boolean;
   isSpoiled: boolean;
   sessionId: string | undefined;
-  /** Number of the last use. Larger is later. */
+  /** The number of the last use. A later use has a larger number. */
   lastUse: number;
 }
 
@@ -103,9 +103,9 @@ export function createSequencePool(sequences: readonly LlamaSequence[]): Sequenc
 }
 
 /**
- * Selects the session's own sequence if it is free. Otherwise the one with the largest gain: ids
- * shared with the request, which need not be computed, minus other computed ids, which are lost. Of
- * equals, the one unused for the longest time.
+ * Selects the session's own sequence if it is free, otherwise the one with the largest gain: ids shared with the
+ * request, which need not be computed, minus other computed ids, which are lost. Of sequences with the same gain,
+ * selects the one that was unused for the longest time.
  */
 function pickSlot(free: readonly Slot[], { sessionId, ids }: SequenceRequest): Slot | undefined {
   const own = free.find((slot) => slot.sessionId === sessionId && !slot.isSpoiled);

@@ -9,8 +9,8 @@ const STEP_IDS = 256;
 const ALL_CANDIDATES = 2 ** 31 - 1;
 
 /**
- * Drops computed ids that are not a prefix of `ids`, and those after the first `maxCount`. Returns the
- * number of computed ids. It is 0 if the model's attention cannot drop only the last ids.
+ * Keeps the computed ids that are a prefix of `ids`, at most `maxCount`, and drops the others. Returns the number of
+ * kept ids: 0 if the model's attention cannot drop only the last ids.
  */
 export async function keepPrefix(
   sequence: LlamaSequence,
@@ -21,7 +21,7 @@ export async function keepPrefix(
   return sequence.nextTokenIndex;
 }
 
-/** Computes ids without drawing, because the next ids are known. */
+/** Evaluates ids without drawing, because the next ids are known. */
 export async function prefill(
   sequence: LlamaSequence,
   { ids, signal }: { ids: readonly number[]; signal: AbortSignal },
@@ -32,7 +32,7 @@ export async function prefill(
   }
 }
 
-/** Computes an id and draws the id after it. */
+/** Evaluates an id, and draws the id after it. */
 export async function drawNext(
   sequence: LlamaSequence,
   {

@@ -28,7 +28,7 @@ export class Decoder {
   readonly #floats: Float32Array;
   readonly #stepRows: StepRows;
   readonly #angles: RotaryAngles;
-  /** Absent if no layer has experts. */
+  /** The layers with experts, and the memory of routes. `undefined` if no layer has experts. */
   readonly #experts: { readonly layers: ExpertLayers; readonly routes: RouteMemory } | undefined;
 
   constructor({
@@ -81,8 +81,8 @@ export class Decoder {
   }
 
   /**
-   * Clears a block's values. Sums include missing values with a weight of 0, so a NaN that an
-   * earlier sequence left there would spoil them.
+   * Clears a block's values. Sums include missing values with a weight of 0, so a NaN that an earlier sequence left in
+   * the block would make the sums NaN.
    */
   clearBlock(block: number): void {
     const { layerCount, keyValueHeadCount, headSize } = this.#shape;

@@ -13,9 +13,9 @@ interface ExpertRow {
 }
 
 /**
- * The feed-forward part of layers with experts. Each row goes to the experts with the largest router logits, the lower
- * id of equals. The experts' outputs are added in ascending order of ids, so a row's result has the same bits with any
- * other rows.
+ * The feed-forward part of layers with experts. Each row goes to the experts with the largest router logits. Of experts
+ * with equal logits, the lower id comes first. The experts' outputs are added in ascending order of ids, so a row's
+ * result has the same bits with any other rows.
  *
  * **Source:** huggingface/transformers src/transformers/models/qwen3_moe/modeling_qwen3_moe.py (softmax over all
  * experts in single precision, then the best of them, then their division by their sum).

@@ -29,9 +29,9 @@ export interface RandomModelConfig {
 }
 
 /**
- * Writes a model's folder with pseudo-random weights. Each weight depends only on the seed, its
- * tensor's name and its index, exact to the bit, so that other programs can generate the same
- * model. Its text makes no sense, but its shapes and numbers are realistic.
+ * Writes a model's folder with pseudo-random weights. Each weight depends only on the seed, its tensor's name and its
+ * index, exact to the bit, so that other programs can generate the same model. The model's text makes no sense, but its
+ * shapes and numbers are realistic.
  */
 export async function writeRandomModel(
   folder: string,

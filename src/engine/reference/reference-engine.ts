@@ -26,8 +26,8 @@ export interface ReferenceEngineOptions {
    */
   readonly threads?: number;
   /**
-   * Maximum number of sequences that are computed at once, in all threads together. Further calls
-   * wait. Default: 64 for each thread.
+   * Maximum number of sequences that are computed at the same time, in all threads together. Further calls wait.
+   * Default: 64 for each thread.
    */
   readonly maxBatch?: number;
   /**

@@ -3,8 +3,9 @@ import { expertBytes } from "../../columns/column-specs.ts";
 import { BLOCK_POSITIONS } from "./kernels/key-value-block.ts";
 
 /**
- * The experts of each computed position, in the layout of the column `routedExperts`. They are in memory beside the
- * keys and values of the position's block, so the cache keeps both equally long. The rows of dense layers stay 0.
+ * The experts of each computed position, in the layout of the column `routedExperts`. The experts are in memory beside
+ * the keys and values of the position's block, so the cache keeps all three equally long. The rows of dense layers stay
+ * 0.
  */
 export class RouteMemory {
   readonly #ids: Uint8Array | Uint16Array;

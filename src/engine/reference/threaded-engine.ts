@@ -61,9 +61,8 @@ interface ListenerFailed {
 type Call = Omit<GenerateCall, "key"> | Omit<ScoreCall, "key">;
 
 /**
- * Creates an engine over threads that sample and score. It checks requests, assigns sessions to
- * threads, and resolves each call with its reply. It computes nothing itself, so the event loop
- * stays free.
+ * Creates an engine over threads that sample and score. The engine checks requests, assigns sessions to threads, and
+ * resolves each call with its reply. Only the threads compute, so the event loop stays free.
  */
 export function createThreadedEngine({
   startThreads,
@@ -74,9 +73,7 @@ export function createThreadedEngine({
   startThreads: readonly StartThread[];
   description: EngineDescription;
   limits: RequestLimits;
-  /**
-   * Replaces the weights by those of a folder. If it rejects, the previous weights are in place.
-   */
+  /** Replaces the weights by those of a folder. If the function rejects, the engine has the previous weights. */
   reload: (modelDir: string) => Promise<void>;
 }): ReloadableEngine {
   const pending = new Map<number, PendingCall>();

@@ -66,7 +66,7 @@ async function describeWorker(
 }
 
 /**
- * Reads the side columns that a server was started to return. `undefined` if it does not say.
+ * Reads the side columns that a server was started to return. Returns `undefined` if the server does not report them.
  *
  * **Source:** recorded from SGLang 0.5.23.
  */
@@ -104,7 +104,7 @@ async function getModelInfo(worker: Worker, context: SglangControl): Promise<Jso
   );
 }
 
-/** Reads the server's arguments. Empty if it does not report them. */
+/** Reads the server's arguments. Returns an empty object if the server does not report them. */
 async function getServerInfo(worker: Worker, context: SglangControl): Promise<JsonObject> {
   let reply = await getPage(worker, "/server_info", context);
   if (reply.status === 404) reply = await getPage(worker, "/get_server_info", context);

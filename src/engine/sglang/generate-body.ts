@@ -101,7 +101,7 @@ function encodeColumns(columns: PieceRequest["turn"]["columns"]): Record<string,
   };
 }
 
-/** Encodes the form of the output. */
+/** Encodes the constraint on the output. */
 function encodeForm({ constraint }: PieceRequest["turn"]): Record<string, unknown> {
   switch (constraint?.type) {
     case undefined:

@@ -127,8 +127,8 @@ function readQueueMs({ queue_time: seconds }: JsonObject): number | undefined {
 }
 
 /**
- * Returns an empty list for a request that was aborted before it ran. Any other request must have
- * logprobs.
+ * Returns an empty list for the reply to a request that was aborted before it ran; `undefined` for any other reply,
+ * which must have logprobs.
  */
 function emptyIfNone(reply: JsonObject, meta: JsonObject): unknown {
   const reason = meta["finish_reason"] as JsonObject;
@@ -160,7 +160,7 @@ export function entriesOf(meta: JsonObject, { turn }: PieceRequest): unknown {
   );
 }
 
-/** Reads `meta_info.output_token_logprobs`. `logprobs[i]` belongs to `ids[i]`. */
+/** Reads `meta_info.output_token_logprobs`. `logprobs[i]` is that of `ids[i]`. */
 export function readTokens(entries: unknown): { ids: number[]; logprobs: number[] } {
   const field = "meta_info.output_token_logprobs";
   if (!Array.isArray(entries)) {

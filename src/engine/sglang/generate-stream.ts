@@ -16,14 +16,14 @@ import { entriesOf, readEngineFailure, readSeenCount, readTokens } from "./gener
 const columnLists = ["output_token_sampling_mask", "output_top_logprobs"] as const;
 
 /**
- * Reads the frames of a streamed `/generate`, and assembles the reply that the request would have
- * had without streaming.
+ * Reads the frames of a streamed `/generate`, and assembles the reply that the request would have had without
+ * streaming.
  *
- * Frames contain all tokens so far, or only new ones in some releases and with
- * `--incremental-streaming-output`. The counts tell which.
+ * Frames contain all tokens so far, or only new ones in some releases and with `--incremental-streaming-output`. The
+ * counts show which of the two.
  *
- * **Source:** sgl-project/sglang python/sglang/srt/managers/tokenizer_manager.py
- * (`_handle_batch_output`) and python/sglang/srt/entrypoints/http_server.py (`generate_request`).
+ * **Source:** sgl-project/sglang python/sglang/srt/managers/tokenizer_manager.py (`_handle_batch_output`) and
+ * python/sglang/srt/entrypoints/http_server.py (`generate_request`).
  */
 export class GenerateStream {
   readonly #request: PieceRequest;
@@ -41,7 +41,11 @@ export class GenerateStream {
     this.#stream = stream;
   }
 
-  /** @throws ReplyProblem, or an error that the caller's `onTokens` throws. */
+  /**
+   * Takes the data of the next event.
+   *
+   * @throws ReplyProblem, or an error that the caller's `onTokens` throws.
+   */
   take(data: string): void {
     if (data === STREAM_END || this.#failed !== undefined) return;
     const frame = parseObject(data);

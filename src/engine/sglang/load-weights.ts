@@ -10,11 +10,10 @@ import {
 } from "../http/weight-servers.ts";
 
 /**
- * Makes SGLang servers load weights at once from a folder that they can read
- * (`/update_weights_from_disk`). If one fails, all others load their previous weights again.
+ * Makes SGLang servers load weights at the same time from a folder that they can read (`/update_weights_from_disk`). If
+ * one fails, all others load their previous weights again.
  *
- * @throws RolloutError naming the server and its message; `engine/mixed-weights` as `loadOnAll()`
- *   does.
+ * @throws RolloutError naming the server and its message; `engine/mixed-weights` as `loadOnAll()` does.
  */
 export async function loadSglangWeights(servers: WeightServers, weights: Weights): Promise<void> {
   await loadOnAll(serversOf(servers), weights);

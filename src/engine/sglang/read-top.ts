@@ -2,8 +2,8 @@ import type { TopEntry } from "../http/ragged-lists.ts";
 import { ReplyProblem, readTokenId, show } from "../http/reply-reading.ts";
 
 /**
- * Reads `[[logprob, id, text], …]`, best first. An entry with probability 0, whose logprob JSON cannot express, is left
- * out.
+ * Reads `[[logprob, id, text], …]`, best first. Leaves out an entry with probability 0, because JSON cannot express its
+ * logprob.
  *
  * @param place - Names the list in messages.
  * @throws ReplyProblem

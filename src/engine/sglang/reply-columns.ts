@@ -102,7 +102,7 @@ async function findColumns(
   return found;
 }
 
-/** Returns the decoded bytes of a column. `undefined` if the reply lacks it. */
+/** Returns the decoded bytes of a column. Returns `undefined` if the reply lacks the column. */
 function readBlob(
   meta: JsonObject,
   name: string,
@@ -115,7 +115,7 @@ function readBlob(
   throw new ReplyProblem(`meta_info.${name} is ${show(value)}`, "base64");
 }
 
-/** Returns a list with an entry for each sampled token. `undefined` if the reply lacks it. */
+/** Returns a list with an entry for each sampled token. Returns `undefined` if the reply lacks the list. */
 function readLists(
   meta: JsonObject,
   name: string,

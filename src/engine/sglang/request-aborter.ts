@@ -11,7 +11,7 @@ interface RequestAborter {
 }
 
 /**
- * Creates an aborter. In mode `auto`, the status 404 identifies a router.
+ * Creates an aborter. In mode `auto`, a server that answers with the status 404 counts as a router.
  *
  * **Source:** sgl-project/sglang python/sglang/srt/entrypoints/http_server.py (`/abort_request`);
  * sgl-model-gateway/src/server.rs, which routes no such path.

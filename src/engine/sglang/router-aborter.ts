@@ -15,15 +15,10 @@ interface RouterAborter {
   readonly close: () => Promise<void>;
 }
 
-/**
- * Time that a router's list of workers is cached, in milliseconds. Many turns are cut short at
- * once.
- */
+/** Time that a router's list of workers is cached, in milliseconds. Many turns are cut short at the same time. */
 const LISTED_MS = 5_000;
 
-/**
- * Time that an unreachable worker is skipped, in milliseconds, so that turns do not wait for it.
- */
+/** Time that an unreachable worker is skipped, in milliseconds, so that turns do not wait for this worker. */
 const UNREACHED_MS = 60_000;
 
 /**

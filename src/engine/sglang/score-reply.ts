@@ -23,12 +23,11 @@ const topPlace = "meta_info.input_top_logprobs";
 /**
  * Reads the body of an HTTP 200 of a `/generate` that scores.
  *
- * The list has an entry for each id, starting one before the first scored id. The first entry's
- * logprob is always `null`. The ids in the entries must be those that were sent; the vocabulary's
- * last id comes back as 0. The list of the most probable ids is as long, and its first entry is `null` too.
+ * The list has an entry for each id, starting one before the first scored id. The first entry's logprob is always
+ * `null`. The ids in the entries must be those that were sent; the vocabulary's last id comes back as 0. The list of
+ * the most probable ids has the same length, and its first entry is also `null`.
  *
- * **Source:** sgl-project/sglang
- * python/sglang/srt/managers/scheduler_components/logprob_result_processor.py.
+ * **Source:** sgl-project/sglang python/sglang/srt/managers/scheduler_components/logprob_result_processor.py.
  *
  * @throws ReplyProblem
  */

@@ -9,25 +9,23 @@ interface FoundConvention {
   readonly problem: string;
 }
 
-/** Above this logprob the token is nearly certain, and all conventions give the same number. */
+/** The logprob above which a token is nearly certain, so that all conventions give the same number. */
 const CERTAIN = -0.01;
 
 /**
- * Two requests for the same token can differ by this much, because the server batches them
- * differently.
+ * The largest difference between two requests for the same token, which the server may process in different batches.
  */
 const TOLERANCE = 0.005;
 
 /**
- * Determines the convention from the likeliest token after a prompt. The token is sampled once
- * greedily, and once at temperature 2 with a single candidate.
+ * Determines the convention from the likeliest token after a prompt. The token is sampled once greedily, and once at
+ * temperature 2 with a single candidate.
  *
- * If logprobs are taken before all transforms, both requests report the same logprob. If they are
- * taken after all transforms, the second one is 0. If only the temperature is applied, the second
- * one is another number.
+ * If logprobs are taken before all transforms, both requests report the same logprob. If they are taken after all
+ * transforms, the second one is 0. If only the temperature is applied, the second one is another number.
  *
- * A server that returns kept tokens refuses the first request and accepts the second one. It takes logprobs after all
- * transforms, because it starts only with `--logprobs-mode processed_logprobs`.
+ * A server that returns kept tokens refuses the first request and accepts the second one. Such a server takes logprobs
+ * after all transforms, because it starts only with `--logprobs-mode processed_logprobs`.
  *
  * @throws RolloutError `engine/unreachable` or `engine/unauthorized`.
  */

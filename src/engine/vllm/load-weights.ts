@@ -74,8 +74,8 @@ export function createVllmWeightLoader(servers: WeightServers): VllmWeightLoader
       },
       load,
       /**
-       * Loads twice. After a failed load, the tensors that were already read are mixed into the
-       * next load, which may fail or keep some of them. Only the load after that is clean.
+       * Loads twice. After a failed load, the tensors that were already read are mixed into the next load, which may
+       * fail or keep some of them. Only the second load is clean.
        */
       async restore(weights) {
         await load(weights).catch(() => {});

@@ -4,8 +4,8 @@ import type { Worker } from "../http/worker-set.ts";
 import type { VllmSettings } from "./vllm-options.ts";
 
 /**
- * Reads the policy version that a server reports. If a reading fails, the result is that of the
- * last one. It is `""` if the server reports no version.
+ * Reads the policy version that a server reports. If a reading fails, the result is that of the last successful one.
+ * The result is `""` if the server reports no version.
  */
 export interface PolicyVersions {
   /**
@@ -14,7 +14,7 @@ export interface PolicyVersions {
    */
   readNow(signal: AbortSignal): Promise<string>;
   /**
-   * Returns the last reading if it is at most `maxAgeMs` old, otherwise the pending or a new one.
+   * Returns the last reading if it is at most `maxAgeMs` old. Otherwise waits for the pending reading, or starts one.
    */
   readRecent(maxAgeMs: number, signal: AbortSignal): Promise<string>;
   /** Makes the last reading count as old, because an update is likely. */

@@ -51,8 +51,8 @@ export async function readPromptLogprobs(
 }
 
 /**
- * Reads the most probable ids in the place of an id, best first. An entry has one id more if its own id is not among
- * them.
+ * Reads the most probable ids at the position of an id, best first. The server's entry has one id more if the
+ * position's own id is not among them.
  *
  * @throws ReplyProblem
  */

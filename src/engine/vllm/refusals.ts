@@ -71,7 +71,7 @@ export function needsMask({ status, text }: HttpReply, { turn }: PieceRequest): 
   return temperature <= 0 || !(typeof bound === "number" && bound > 0);
 }
 
-/** Returns the reply for such a request. */
+/** Returns the refusal of a request with kept tokens that bounds no set. */
 export function refuseUnbounded(): FailedReply {
   return refuseRequest(
     "HTTP 500 without a message",

@@ -82,8 +82,8 @@ async function findColumns(
  * Reads the most probable tokens of a sampled token.
  *
  * The server puts the sampled token first, and 0.33 lists one entry more if the token is not among the most probable
- * ones. Of all entries, the sampled token and the most probable others are kept, `count` together, best first. Entries
- * that fill up a small set of kept tokens are left out.
+ * ones. Keeps the sampled token and the other most probable ones: `count` entries together, best first. Entries that
+ * fill up a small set of kept tokens are left out.
  */
 function readTop(
   entry: unknown,

@@ -46,7 +46,11 @@ export class VllmReplyStream {
     this.#api = api;
   }
 
-  /** @throws ReplyProblem, or an error that the caller's `onTokens` throws. */
+  /**
+   * Takes the data of the next event.
+   *
+   * @throws ReplyProblem, or an error that the caller's `onTokens` throws.
+   */
   take(data: string): void {
     if (this.#failed !== undefined) return;
     if (data === STREAM_END) {

@@ -1,7 +1,7 @@
 import type { PieceReply } from "../http/piece-reply.ts";
 import type { PieceExchange } from "../http/sampling-protocol.ts";
 
-/** True for a stream that ended without a finish reason. It names no versions either. */
+/** True for a stream that ended without a finish reason. Such a stream names no versions. */
 export function isCutStream(
   reply: PieceReply,
   { stream }: PieceExchange,

@@ -75,7 +75,7 @@ function encodeStream(stream: boolean): Record<string, unknown> {
   return stream ? { stream, stream_options: { include_usage: true } } : { stream };
 }
 
-/** Encodes the form of the output. */
+/** Encodes the constraint on the output. */
 function encodeForm({ constraint }: PieceRequest["turn"]): Record<string, unknown> {
   switch (constraint?.type) {
     case undefined:
@@ -92,8 +92,9 @@ function encodeForm({ constraint }: PieceRequest["turn"]): Record<string, unknow
 }
 
 /**
- * Encodes the side columns. Without top logprobs, 0 requests only the sampled token's logprob; if it were absent, there
- * would be none. The server returns routes and kept tokens with every reply if it was started so.
+ * Encodes the side columns. Without top logprobs, the value 0 requests only the sampled token's logprob; without the
+ * member, the server would return no logprob. A server that was started to return routes and kept tokens returns them
+ * with every reply.
  */
 function encodeColumns(columns: PieceRequest["turn"]["columns"]): Record<string, unknown> {
   return {

@@ -16,18 +16,16 @@ export interface VllmEngine extends ScoringHttpEngine {
 /**
  * Connects to vLLM. Makes no request itself.
  *
- * Each turn is one request: `/inference/v1/generate` if the server has it, otherwise
- * `/v1/completions` with ids. It is streamed if the caller passes `onTokens`. The model's own end
- * ids end a turn as well as the request's stop ids.
+ * Each turn is one request: `/inference/v1/generate` if the server has it, otherwise `/v1/completions` with ids. The
+ * reply is streamed if the caller passes `onTokens`. The model's own end ids end a turn as well as the request's stop
+ * ids.
  *
- * Logprobs follow the server's `--logprobs-mode`. The default is the raw logits: with penalties or
- * a temperature other than 1, these are not the probabilities of the sampling distribution.
- * `describe()` determines the mode. For training at other temperatures, run the server with
- * `--logprobs-mode processed_logprobs`.
+ * Logprobs follow the server's `--logprobs-mode`. The default is the raw logits: with penalties or a temperature other
+ * than 1, these are not the probabilities of the sampling distribution. `describe()` determines the mode. For training
+ * at other temperatures, run the server with `--logprobs-mode processed_logprobs`.
  *
- * Scores are of the raw logits in every mode, because the server transforms no prompt logprobs. At
- * temperatures other than 1 and 0, the engine can score only if its reported logprobs are `raw`
- * too.
+ * Scores are of the raw logits in every mode, because the server transforms no prompt logprobs. At temperatures other
+ * than 1 and 0, the engine can score only if its reported logprobs are `raw` too.
  *
  * @throws UsageError for options that cannot be used.
  */

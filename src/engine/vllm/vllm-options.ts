@@ -11,8 +11,8 @@ export interface VllmEngineOptions extends HttpEngineOptions {
   /** A served model or LoRA adapter. Default: the server's own model. */
   readonly model?: string;
   /**
-   * `generate`: `/inference/v1/generate`, ids in and ids out. `completions`: `/v1/completions` with
-   * ids as prompt. `auto` (default): the first, or the second if the server lacks the first.
+   * `generate`: `/inference/v1/generate`, ids in and ids out. `completions`: `/v1/completions` with ids as prompt.
+   * `auto` (default): `generate`, or `completions` if the server does not have `generate`.
    */
   readonly api?: VllmApi | "auto";
   /**
@@ -41,8 +41,8 @@ export interface VllmSettings extends HttpEngineSettings {
 }
 
 /**
- * Prompts of ids that every vocabulary has. There are several, because a model may be certain of
- * the next token of one.
+ * Prompts of ids that every vocabulary has. There are several prompts, because a model may be certain of the next token
+ * after one of them.
  */
 const PROBE_PROMPTS = [[0], [1, 2, 3], [10, 20, 30, 40], [200, 100]];
 

@@ -27,9 +27,9 @@ export interface PythonEnvironmentOptions {
   readonly python?: string;
   /** The number of processes. Default 1. */
   readonly processes?: number;
-  /** Gets errors of threads and tasks that no call waits for. Default: a warning of Node.js. */
+  /** Called with errors of threads and tasks that no call waits for. Default: a warning of Node.js. */
   readonly onTrouble?: (trouble: string) => void;
-  /** Gets what the environment prints. Default: the stderr of this process. */
+  /** Called with the output of the environment. Default: the output goes to the stderr of this process. */
   readonly onOutput?: (text: string) => void;
 }
 
@@ -47,7 +47,7 @@ export interface PythonEnvironment extends Environment<PythonTask>, AsyncDisposa
 
 /**
  * Returns an environment that is written in Python. Its processes end with this process, or when it is disposed of.
- * @throws UsageError if it cannot be loaded, with the file, the line and the remedy.
+ * @throws UsageError with the file, the line and the remedy, if the environment cannot be loaded.
  */
 export async function createPythonEnvironment(
   options: PythonEnvironmentOptions,

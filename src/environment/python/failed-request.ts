@@ -1,7 +1,7 @@
 import { RolloutError, type FailureCode, type Party } from "../../errors.ts";
 import { PythonFailure, describePythonError } from "./python-failure.ts";
 
-/** The code of a result that cannot be written as JSON, by party. */
+/** The failure code for a result that cannot be written as JSON, by party. */
 const unwritable: Partial<Record<Party, FailureCode>> = {
   environment: "environment/bad-result",
   grader: "grader/bad-score",

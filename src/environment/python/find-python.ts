@@ -9,17 +9,17 @@ const run = promisify(execFile);
 /** The interpreter to use, and where it was found. */
 export interface FoundPython {
   readonly executable: string;
-  /** In words, such as `.venv`. */
+  /** The place where the interpreter was found, in words, such as `.venv`. */
   readonly origin: string;
 }
 
 /**
- * Finds the interpreter for an environment, in this order: the one that is named; that of the file's own packages (a
- * `# /// script` block, by uv); a `.venv` beside the file or above it; an active virtual or conda environment; `python3`
- * of the path.
+ * Finds the interpreter for an environment, in this order: the interpreter that is named; that of the file's own
+ * packages (a `# /// script` block, by uv); a `.venv` beside the file or above it; an active virtual or conda
+ * environment; `python3` of the path.
  *
  * @param file - The environment's file. Absent for an environment of a library.
- * @throws UsageError if there is none.
+ * @throws UsageError if there is no interpreter.
  */
 export async function findPython({
   named,

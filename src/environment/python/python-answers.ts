@@ -7,7 +7,7 @@ export interface PythonTool {
   readonly name: string;
   readonly description: string;
   readonly parameters: ObjectSchema;
-  /** Time limit of a call in milliseconds. Absent: the default. */
+  /** Time limit of a call in milliseconds. If absent, the default applies. */
   readonly timeoutMs?: number;
   readonly ends?: boolean;
 }
@@ -16,7 +16,10 @@ export interface PythonTool {
 export interface PythonFacts {
   readonly name: string;
   readonly source: string;
-  /** `tools`: calls are performed one by one. `turns`: each message of the model is handed over whole. */
+  /**
+   * The way in which the environment takes actions. `tools`: calls are performed one by one. `turns`: each message of
+   * the model is passed as a whole.
+   */
   readonly kind: "tools" | "turns";
   readonly policy: string;
   readonly tools: readonly PythonTool[];
@@ -105,7 +108,11 @@ export function readFacts(answer: unknown, environment: string): PythonFacts {
   return facts as unknown as PythonFacts;
 }
 
-/** @throws RolloutError with the code if a member of an answer is no text. */
+/**
+ * Returns the member of an answer as a text.
+ *
+ * @throws RolloutError with the code if a member of an answer is no text.
+ */
 export function requireText(value: unknown, code: FailureCode, what: string): string {
   if (isText(value)) return value;
   throw new RolloutError(

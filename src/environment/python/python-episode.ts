@@ -119,13 +119,13 @@ export class PythonEpisode {
   }
 }
 
-/** The answer to `score`, in parts. */
+/** The answer to `score`, as its parts. */
 interface ScoreAnswer {
   /** The members of the state that `wanted` names. */
   readonly found: unknown;
-  /** The names of the state's members, if one of `wanted` is missing. */
+  /** The names of the state's members. Present if the state lacks a member that `wanted` names. */
   readonly members?: readonly string[];
-  /** The score, with its members spelled as ours. */
+  /** The score, with its members renamed to those of `Score`. */
   readonly result: unknown;
 }
 

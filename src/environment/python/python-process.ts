@@ -203,7 +203,7 @@ export class PythonProcess {
     }
   }
 
-  /** Ends the process and its children at once. */
+  /** Ends the process and its children immediately. */
   kill(): void {
     running.delete(this);
     if (this.#child.pid !== undefined) killGroup(this.#child.pid);

@@ -163,6 +163,8 @@ function findNamesBeside(list: readonly unknown[]): readonly string[] {
 }
 
 /**
+ * Refuses to copy a list instance with own functions.
+ *
  * @throws TypeError if an instance of a list class has an own function, which would still work on the original list
  * in the copy.
  */

@@ -5,9 +5,9 @@ export interface StateDifference {
   readonly record: string;
   /** The place within the record, such as `items[0].price`; empty for the complete record. */
   readonly field: string;
-  /** The wanted value, shortened if long; absent if none was wanted. */
+  /** The wanted value, shortened if long. Absent if no value was wanted. */
   readonly wanted?: unknown;
-  /** The value at the end of the episode, shortened if long; absent if the place does not exist. */
+  /** The value at the end of the episode, shortened if long. Absent if the place does not exist. */
   readonly got?: unknown;
   /** The difference of two values that print alike, such as `int` and `float`. */
   readonly note?: string;
@@ -29,7 +29,7 @@ export interface DifferenceCall {
 export interface Difference {
   /** Empty if the state is as wanted. At most a hundred places. */
   readonly state: readonly StateDifference[];
-  /** The number of places that are not listed; absent if all are. */
+  /** The number of further places that are not listed. Absent if all are listed. */
   readonly moreState?: number;
   /** Wanted calls, including read-only ones, that were not made with these arguments. */
   readonly missingCalls: readonly DifferenceCall[];

@@ -37,7 +37,7 @@ export function accessorOf(value: object, key: PropertyKey): PropertyDescriptor 
   return found?.get === undefined && found?.set === undefined ? undefined : found;
 }
 
-/** True if `seal()` got the value, or another value that contains it. */
+/** True if `seal()` froze the value, alone or as a part of another value, or `sealAlone()` froze it without its content. */
 export function isSealed(value: object): boolean {
   return sealed.has(value);
 }

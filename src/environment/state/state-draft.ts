@@ -380,7 +380,11 @@ export class StateDraft {
     }
   }
 
-  /** @throws TypeError outside of a call. */
+  /**
+   * Requires that a tool call is running, because only a call may write.
+   *
+   * @throws TypeError outside of a call.
+   */
   assertOpen(): void {
     if (!this.isOpen) refuseWrite();
   }

@@ -15,7 +15,7 @@ export type AskedChatTurn =
       readonly type: "turn";
       readonly turn: ChatTurn;
       readonly engineMs: number;
-      /** The time after the reply, by the episode's time. */
+      /** The episode's time after the reply. */
       readonly sampledAtMs: number;
     }
   /** The episode ends without another turn. */
@@ -24,12 +24,14 @@ export type AskedChatTurn =
 /** The episode was interrupted, and the turn did not arrive in time. The next start requests it again. */
 class TurnLeft extends Error {}
 
-/** Failures that every further request would have too. The run ends, and can continue when their cause is gone. */
+/**
+ * Failures that a repeated request would have too. They end the run, which can continue when their cause is removed.
+ */
 const finalCodes: readonly string[] = ["engine/unauthorized", "engine/not-found", "engine/budget"];
 
 /**
  * Requests one turn as a message. After the episode's deadline, a request under way keeps the engine's own time limit,
- * because its server samples the turn to its end. After an interruption it has the grace period.
+ * because its server samples the turn to its end. After an interruption, the request has the grace period.
  *
  * @throws RolloutError with party `engine`.
  * @throws UsageError if the server refuses the key, or does not know the address or the model.

@@ -26,7 +26,7 @@ export class ChatConversation {
     return this.#hash;
   }
 
-  /** Number of tokens of the last prompt and its turn. 0 before the first turn, and if the engine reports none. */
+  /** Number of tokens of the last prompt and its turn. 0 before the first turn, and if the engine reports no counts. */
   get contextTokenCount(): number {
     const { promptTokenCount = 0, sampledTokenCount = 0 } = this.#usage ?? {};
     return promptTokenCount + sampledTokenCount;
@@ -47,7 +47,8 @@ export class ChatConversation {
   /**
    * Adds a turn and its observations.
    *
-   * @param message - The agent's reading of the turn. Other members of the engine's own message and calls stay with it.
+   * @param message - The agent's reading of the turn. Further members of the engine's message and calls are added to
+   *   it.
    */
   add(turn: ChatTurn, message: AssistantMessage, observations: readonly Message[]): void {
     this.#usage = turn.usage ?? this.#usage;

@@ -93,8 +93,8 @@ function takeMessages(messages: readonly unknown[], origin: Origin): readonly Me
 }
 
 /**
- * Returns a checked copy. The episode keeps it until the row is written, and the agent may reuse its own object.
- * Members that a class computes are not copied, so they are not in the prompt either.
+ * Returns a checked copy of a message. The episode keeps the copy until the row is written, and the agent may reuse its
+ * own object. Members that a class computes are not copied, so the prompt does not have them.
  */
 function takeMessage(value: unknown, name: string, origin: Origin): Message {
   if (!isObject(value)) refuse(origin, `${name} is ${describe(value)}`, "a message");
@@ -128,7 +128,7 @@ function requireMessage(value: RawRow, name: string, origin: Origin): void {
   requirePlain(value, origin, `${name}.`);
 }
 
-/** Returns a checked copy (see `takeMessage()`). */
+/** Returns a checked copy of an intent (see `takeMessage()`). */
 function takeIntent(given: unknown, name: string, origin: Origin): Intent {
   if (!isObject(given)) refuse(origin, `${name} is ${describe(given)}`, "an intent");
   const { action } = given;
@@ -180,7 +180,7 @@ function requireAction(value: unknown, name: string, origin: Origin): void {
   }
 }
 
-/** Returns a checked copy (see `takeMessage()`). */
+/** Returns a checked copy of a turn's form (see `takeMessage()`). */
 function takeForm(given: unknown, origin: Origin, textLength: number): TurnForm {
   const form = requireObject(given, origin, "a form, or nothing");
   const listed = { what: "form.attempts is", expected: "a list" };
@@ -228,7 +228,7 @@ function isSpan(value: unknown): boolean {
   return Array.isArray(value) && value.length === 2 && value.every(isCount);
 }
 
-/** Builds a message only if something is wrong, because it runs for each turn. */
+/** Requires texts. Builds the error message only for a wrong value, because the check runs for each turn. */
 function requireTexts(
   value: Readonly<Record<string, unknown>>,
   fields: readonly string[],

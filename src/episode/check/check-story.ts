@@ -16,9 +16,9 @@ const sums = ["turnCount", "sampledTokenCount", "tokenCount", "toolCallCount", "
 const roles: readonly unknown[] = ["system", "user", "assistant", "tool"];
 
 /**
- * Checks an episode without its ids: its fields, its end, its troubles, its turns and their sums. It checks episodes of
- * custom players when they arrive, and those of a run folder in `verify`. A run can count an episode that passes, and a
- * later start can continue from it.
+ * Checks an episode without its ids: its fields, its end, its troubles, its turns and their sums. Runs for episodes of
+ * custom players when they arrive, and for those of a run's folder in `verify`. If an episode passes, a run can count
+ * it, and a later start can continue from it.
  *
  * @returns all violations, and the episode if its shape is sound.
  */

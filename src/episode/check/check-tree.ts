@@ -67,7 +67,9 @@ function checkParent(
   ];
 }
 
-/** Checks the words of a turn's lineage, and that a turn without a row is not one that another continues. */
+/**
+ * Checks the words and the link of a turn's lineage. No row may train a rejected turn, and no turn may continue one.
+ */
 function checkLineage(
   node: RawRow & TreeTurn,
   { at, tree }: { readonly at: number; readonly tree: readonly unknown[] },

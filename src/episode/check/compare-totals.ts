@@ -1,7 +1,7 @@
 /** The totals of an episode, as its record states them. */
 interface StatedTotals {
   readonly outcome: unknown;
-  /** `undefined` if the record does not state it. */
+  /** The number of rows that the record states. `undefined` if it states none. */
   readonly rowCount: number | undefined;
   readonly turnCount: number;
   /** Number of turns before a fork. 0 if the episode is not a fork. */

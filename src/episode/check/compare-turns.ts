@@ -34,7 +34,7 @@ export function compareTurns(
   });
 }
 
-/** True if a row's turn has an index and a place. */
+/** True if a row's turn has an index and a range of tokens. */
 export function isTurnSpan(turn: unknown): turn is TurnSpan & RawRow {
   return isObject(turn) && ["turnIndex", "start", "end"].every((name) => isCount(turn[name]));
 }

@@ -6,7 +6,7 @@ import { countToolCalls } from "../count-episode.ts";
 import type { SharedCounts, TurnRecord } from "../episode.ts";
 import type { Play } from "../play.ts";
 
-/** Counts the turns so far: those that a fork shares at its first own turn. */
+/** Counts the turns so far, at a fork's first own turn: the turns that the fork shares. */
 export function countShared(
   { turns, formatErrorCount }: Pick<Play, "turns" | "formatErrorCount">,
   { callCount, inputTokenCount, outputTokenCount, costUsd }: UserSpending,

@@ -14,7 +14,11 @@ export interface Origin {
   readonly place: string;
 }
 
-/** @throws RolloutError if the value is not an object. */
+/**
+ * Returns the value as an object.
+ *
+ * @throws RolloutError if the value is not an object.
+ */
 export function requireObject(
   value: unknown,
   origin: Origin,
@@ -50,7 +54,11 @@ export function requireList(
 /** The start of messages about a returned value. */
 export const returned = "it returned";
 
-/** @throws RolloutError for the first field that fails the check. */
+/**
+ * Checks the members of an object.
+ *
+ * @throws RolloutError for the first field that fails the check.
+ */
 export function requireFields(
   value: Readonly<Record<string, unknown>>,
   fields: readonly string[],
@@ -111,7 +119,11 @@ function isDefined(tool: RawRow): tool is RawRow & { readonly openai: PyDict } {
   }
 }
 
-/** @throws RolloutError if the value is not a list of tools. */
+/**
+ * Checks that the value is a list of tools.
+ *
+ * @throws RolloutError if the value is not a list of tools.
+ */
 export function requireTools(value: unknown, origin: Origin): void {
   if (!Array.isArray(value)) refuse(origin, `tools is ${describe(value)}`, "a list of tools");
   const wrong = value.findIndex((tool: unknown) => !isTool(tool));
@@ -128,7 +140,11 @@ export function requireTools(value: unknown, origin: Origin): void {
   );
 }
 
-/** @throws RolloutError with the found and the expected value. */
+/**
+ * Throws the error for an invalid answer of code that Turnwright does not control.
+ *
+ * @throws RolloutError with the found and the expected value.
+ */
 export function refuse({ code, place }: Origin, what: string, expected: string): never {
   throw new RolloutError(code, `Cannot use the answer of ${place}: ${what}, expected ${expected}`);
 }

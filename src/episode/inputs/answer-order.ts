@@ -2,11 +2,11 @@ import type { Clock } from "../../async/clock.ts";
 
 /** A result of a call through `outside` that waits to be handed over. */
 interface WaitingAnswer {
-  /** Place in the recording. Absent for a live result, which comes after all recorded results. */
+  /** The index of the call in the recording. Absent for a live result, which comes after all recorded results. */
   readonly place?: number;
   /**
-   * Returns how long the result still waits for earlier calls, in milliseconds. 0 if all have been made. Absent for a
-   * live result.
+   * Returns how long the result still waits for earlier calls to be made, in milliseconds; 0 if all have been made.
+   * Absent for a live result.
    */
   readonly waitMs?: () => number;
   /** Called if the earlier calls were not made in time. */
@@ -29,7 +29,7 @@ export class AnswerOrder {
   readonly #clock: Pick<Clock, "after">;
   #waiting: Waiting[] = [];
   #isServing = false;
-  /** True once order no longer matters. */
+  /** True once the order is not kept any more: results are handed over as they arrive. */
   #isDisabled = false;
   /** Checks the next result again. */
   #wake: (() => void) | undefined;
@@ -63,13 +63,13 @@ export class AnswerOrder {
     this.#wake?.();
   }
 
-  /** Hands over all waiting results at once. */
+  /** Hands over all waiting results immediately. */
   flush(): void {
     for (const waiting of this.#waiting.splice(0)) handOver(waiting);
     this.recheck();
   }
 
-  /** Hands over all waiting results at once, and all later results when they arrive. */
+  /** Hands over all waiting results immediately, and all later results when they arrive. */
   disable(): void {
     this.#isDisabled = true;
     this.flush();

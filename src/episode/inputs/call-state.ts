@@ -75,7 +75,7 @@ export class CallState {
     return isUser ? "user" : "environment";
   }
 
-  /** Notes that a call to the user or the world starts. Call `exit()` when it ends. */
+  /** Records that a call to the user or the world starts. Call `exit()` when it ends. */
   enter(what: string): void {
     this.#current = what;
     this.#runningCount += 1;
@@ -99,7 +99,7 @@ export class CallState {
 
   /**
    * Returns the error for a call through `outside` between two calls to the world, for example by a timer. A replay
-   * would not find the call at the same place, so the next call to the world fails too.
+   * would not find the call at the same point, so the next call to the world fails too.
    */
   refuseStray(what: string, by: Party): OutsideMisuse {
     const why =
@@ -111,7 +111,11 @@ export class CallState {
     return new OutsideMisuse(`Cannot call what is outside: ${why}`);
   }
 
-  /** @throws RolloutError if a call through `outside` was made between two calls to the world. */
+  /**
+   * Refuses to continue after a call to `outside` that the world did not wait for.
+   *
+   * @throws RolloutError if a call through `outside` was made between two calls to the world.
+   */
   requireNoStray(what: string): void {
     if (this.#stray === undefined || what === "usage") return;
     const { party, why } = this.#stray;
@@ -123,8 +127,8 @@ export class CallState {
 
   /**
    * Requires that all calls through `outside` ended before the answer. A call that ends later would be recorded after
-   * the answer, where a replay does not look for it. `usage` is exempt: an earlier late call fails only the answer
-   * that it belongs to.
+   * the answer, where a replay does not look for it. `usage` is exempt: a late call fails only the answer for which it
+   * was made.
    *
    * @throws RolloutError with the party that had to wait: the caller, or the world if it did not wait for the user.
    */

@@ -8,7 +8,10 @@ export class EpisodeTime {
   readonly #now: () => number;
   readonly #recordedEndMs: number | undefined;
   readonly #onLive: () => void;
-  /** Added to live readings. `undefined` until the first live reading after a recording. */
+  /**
+   * The number of milliseconds that is added to live readings. `undefined` until the first live reading after a
+   * recording.
+   */
   #offsetMs: number | undefined;
   #pausedMs = 0;
   #pausedSinceMs: number | undefined;

@@ -14,7 +14,7 @@ export class InputRecorder implements InputSource {
   readonly #time: EpisodeTime;
   readonly #calls: CallState;
   readonly #redactor: Pick<Redactor, "without">;
-  /** `undefined` after `stop()`. */
+  /** Called with new inputs. `undefined` after `stop()`. */
   #onInputs: ((inputs: Inputs) => void) | undefined;
   #inputs: Input[] = [];
   #times: number[] = [];
@@ -44,7 +44,7 @@ export class InputRecorder implements InputSource {
     return atMs;
   }
 
-  /** Records only that the time is over, not that it is not. */
+  /** Returns true if the time is over, and records that. A result of false is not recorded. */
   isLate(test: () => boolean): boolean {
     const isLate = this.#live.isLate(test);
     if (isLate) this.#add({ type: "late" });
@@ -110,7 +110,7 @@ export class InputRecorder implements InputSource {
     });
   }
 
-  /** Stops recording. The episode is not continued from what follows. */
+  /** Stops recording. Later inputs are not recorded, and the episode cannot be continued from them. */
   stop(): void {
     this.#onInputs = undefined;
   }

@@ -44,7 +44,7 @@ export type Input =
       readonly type: "generation";
       /** Hash of the prompt ids (`hashIds()`). */
       readonly promptHash: string;
-      /** Number of time readings before it, in the complete episode. */
+      /** Number of time readings before this input, in the complete episode. */
       readonly readings: number;
       readonly outcome: Outcome<Generation>;
       /**
@@ -60,15 +60,15 @@ export type Input =
   /** The result of a call through `outside`. */
   | {
       readonly type: "outside";
-      /** 0-based place among the episode's calls through `outside`, in the order in which they start. */
+      /** 0-based index among the episode's calls through `outside`, in the order in which they start. */
       readonly index: number;
       readonly what: string;
       readonly outcome: Outcome<unknown>;
       /** Number of calls that had started when the result was handed over. Absent if this call was the last of them. */
       readonly begun?: number;
       /**
-       * Present if the world cancelled the user request that the call served. The error then belongs to the
-       * cancellation and is not the user's failure.
+       * Present if the world cancelled the user request that the call served. The error then comes from the
+       * cancellation, and is not the user's failure.
        */
       readonly isGivenUp?: true;
     }
@@ -89,10 +89,11 @@ export type Input =
 /** Inputs in order, and the time readings. */
 export interface Inputs {
   readonly inputs: readonly Input[];
-  /** In milliseconds since the epoch, in the order in which they were read. */
+  /** The time readings in milliseconds since the epoch, in the order in which they were read. */
   readonly times: readonly number[];
   /**
-   * For the first part of a recording: the hash of the next prompt's ids (see `hashIds()`). Absent if it is not known.
+   * For the first part of a recording: the hash of the next prompt's ids (see `hashIds()`). Absent if the hash is not
+   * known.
    */
   readonly nextPromptHash?: string;
 }
@@ -121,7 +122,7 @@ function messageOf(thrown: unknown): string {
 /** Maximum length of a chain of causes. An error may be its own cause. */
 const maxCauses = 4;
 
-/** Returns the members by which code distinguishes errors. */
+/** Returns the members by which a program distinguishes errors: name, code and cause. */
 function marksOf(
   thrown: unknown,
   depth = 0,

@@ -15,8 +15,8 @@ export interface InputOptions {
   /** A recording of the episode's first inputs. Default: the episode is live from the start. */
   readonly past?: Inputs;
   /**
-   * The end of `past`: with `live` the episode continues live, with `replay` a `RecordingEnd` is thrown. Default
-   * `live`.
+   * The behaviour at the end of `past`: with `live` the episode continues live, with `replay` a `RecordingEnd` is
+   * thrown. Default `live`.
    */
   readonly atEnd?: "live" | "replay";
   /** True to have the world score the episode again instead of using the recorded score. Default false. */
@@ -40,7 +40,7 @@ export interface EpisodeInputs {
   readonly episodeTime: EpisodeTime;
   /** The recording that the episode is played from. `undefined` if it is live from the start. */
   readonly playback: RecordedInputs | undefined;
-  /** `undefined` if the inputs are not recorded. */
+  /** The recorder of the inputs. `undefined` if they are not recorded. */
   readonly inputRecorder: InputRecorder | undefined;
   readonly redactor: Pick<Redactor, "thrown" | "without">;
 }

@@ -83,7 +83,11 @@ export class OutsideCalls {
     return this.#source.call(call);
   }
 
-  /** @throws OutsideMisuse if the call is made while the work of another call starts. */
+  /**
+   * Refuses a nested call.
+   *
+   * @throws OutsideMisuse if the call is made while the work of another call starts.
+   */
   #requireNoOther(what: string): void {
     const { starting } = this.#state;
     if (starting === undefined) return;
@@ -98,7 +102,11 @@ export class OutsideCalls {
   }
 }
 
-/** @throws OutsideMisuse if a call from JavaScript has no name or no function. */
+/**
+ * Checks the arguments of a call from JavaScript.
+ *
+ * @throws OutsideMisuse if a call from JavaScript has no name or no function.
+ */
 function requireCall(what: unknown, work: unknown): void {
   if (typeof what === "string" && typeof work === "function") return;
   const given = typeof what === "string" ? `${what} with ${describe(work)}` : describe(what);

@@ -3,7 +3,7 @@ import type { PlaybackStop } from "../../outside.ts";
 import type { AnswerOrder } from "./answer-order.ts";
 import { RecordingEnd, ReplayDivergence } from "./playback-stop.ts";
 
-/** The error that ended a playback, and the reason why it cannot continue live. */
+/** The state of a playback: the error that ended it, and the reason why the episode cannot continue live. */
 export class PlaybackState {
   readonly #order: AnswerOrder;
   /** The reason why the episode cannot continue live: the name of a party that is not repeatable. */
@@ -20,7 +20,7 @@ export class PlaybackState {
     return this.#stop !== undefined && thrown === this.#stop;
   }
 
-  /** Notes that a party that is not repeatable was answered from the recording. */
+  /** Records that a party that is not repeatable was answered from the recording. */
   bind(bound: string | undefined): void {
     this.#bound ??= bound;
   }
@@ -56,7 +56,8 @@ export class PlaybackState {
 
   /**
    * Checks that no party lost its state.
-   * @throws RecordingEnd if a party cannot be brought back to its state.
+   * @throws RecordingEnd if a party that is not repeatable was answered from the recording, so that it does not have
+   *   its state.
    */
   requireUnbound(): void {
     if (this.#bound === undefined) return;

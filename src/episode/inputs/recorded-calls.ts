@@ -20,9 +20,9 @@ export class RecordedCalls {
   readonly #calls: CallState;
   readonly #order: AnswerOrder;
   readonly #isRescored: boolean;
-  /** Time limit of the current answer, in milliseconds. Before the first answer, the user is opened. */
+  /** Time limit of the current answer, in milliseconds. The initial value holds while the user is opened. */
   #limitMs = 2 * missingMs;
-  /** Place of the first missing call of the current answer. */
+  /** Index in the recording of the first missing call of the current answer. */
   #missingPlace: number | undefined;
   /** Number of calls of the current answer that did not start in time. Each is waited for once. */
   #missingCount = 0;
@@ -42,7 +42,7 @@ export class RecordedCalls {
     this.#isRescored = parts.isRescored;
   }
 
-  /** Notes that a call to the user or the world starts, with its time limit in milliseconds. */
+  /** Records that a call to the user or the world starts, with its time limit in milliseconds. */
   startAnswer(limitMs: number): void {
     this.#limitMs = limitMs;
     this.#missingPlace = undefined;
@@ -81,8 +81,8 @@ export class RecordedCalls {
   }
 
   /**
-   * Returns how long a result still waits for earlier calls, in milliseconds. At most half of the answer's time limit:
-   * a missing call is a divergence, and a timeout would hide it.
+   * Returns how long a result still waits for earlier calls, in milliseconds. At most half of the answer's time limit,
+   * because a timeout would hide that a call is missing, which is a divergence.
    */
   #waitMs(place: number, { begun = 0 }: OutsideInput): number {
     const isAfterMissing = this.#cursor.place < place && this.#cursor.next?.type === "outside";

@@ -207,7 +207,7 @@ export class RecordedInputs implements InputSource {
   }
 
   /**
-   * Finds the recorded answer of a call that starts now. `undefined` if the recording ends before.
+   * Finds the recorded answer of a call that starts now; `undefined` if the recording ends before this call.
    *
    * @throws ReplayDivergence if something else was recorded here. The agent decides on the next call.
    */
@@ -220,19 +220,27 @@ export class RecordedInputs implements InputSource {
     );
   }
 
-  /** @throws ReplayDivergence if the policy gets another prompt than the recorded one. */
+  /**
+   * Compares the prompt with the recorded one.
+   *
+   * @throws ReplayDivergence if the policy gets another prompt than the recorded one.
+   */
   requirePrompt(promptHash: string): void {
     this.#recordedTurns.requirePrompt(promptHash);
   }
 
-  /** @throws ReplayDivergence if a fork's first own prompt differs from the original's prompt at that place. */
+  /**
+   * Compares a fork's first own prompt with the recorded one.
+   *
+   * @throws ReplayDivergence if a fork's first own prompt differs from the original's prompt at that place.
+   */
   requireNextPrompt(promptHash: string): void {
     this.#recordedTurns.requireNextPrompt(promptHash);
   }
 
   /**
-   * Drops the rest of the recording, and records nothing from now on: the episode must not continue from what follows.
-   * Does nothing in a replay.
+   * Drops the rest of the recording, and records nothing from now on. So no later start can continue the episode from
+   * here. Does nothing in a replay.
    */
   leave(): void {
     if (this.isReplay) return;
@@ -242,8 +250,8 @@ export class RecordedInputs implements InputSource {
   }
 
   /**
-   * Drops the rest of the recording if a failure ends the episode here, unless the recorded episode
-   * also ended here: its next answer is then `what`, the last call of every episode.
+   * Drops the rest of the recording if a failure ends the episode here, unless the recorded episode also ended here. It
+   * did if the next recorded answer is that of `what`, the last call of every episode.
    *
    * @throws ReplayDivergence in a replay.
    */
@@ -267,7 +275,12 @@ export class RecordedInputs implements InputSource {
     return this.#state.end(message);
   }
 
-  /** @throws RecordingEnd in a replay, or if a party cannot be brought back to its state. */
+  /**
+   * Switches from the recording to live inputs.
+   *
+   * @param what - The call that the recording lacks, such as "the policy is asked for a turn".
+   * @throws RecordingEnd in a replay, or if a part of the episode could not be restored from the recording.
+   */
   #goLive(what: string): void {
     if (this.isReplay) throw this.end(`the recording ends where ${what}`);
     this.#state.requireUnbound();

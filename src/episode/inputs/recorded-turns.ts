@@ -37,13 +37,21 @@ export class RecordedTurns {
     return { generation, isLate, ...(isPartial && { isPartial }) };
   }
 
-  /** @throws ReplayDivergence if the policy gets another prompt than the recorded one. */
+  /**
+   * Compares the prompt with the recorded one.
+   *
+   * @throws ReplayDivergence if the policy gets another prompt than the recorded one.
+   */
   requirePrompt(promptHash: string): void {
     if (this.#cursor.isAtEnd) this.requireNextPrompt(promptHash);
     else this.#next(promptHash);
   }
 
-  /** @throws ReplayDivergence if a fork's first own prompt differs from the original's prompt at that place. */
+  /**
+   * Compares a fork's first own prompt with the recorded one.
+   *
+   * @throws ReplayDivergence if a fork's first own prompt differs from the original's prompt at that place.
+   */
   requireNextPrompt(promptHash: string): void {
     const wanted = this.#nextPromptHash;
     if (wanted !== undefined && wanted !== promptHash) throw this.#otherPrompt(promptHash, wanted);

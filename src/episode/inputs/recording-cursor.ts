@@ -3,19 +3,19 @@ import type { Input, Inputs } from "./input.ts";
 export type Answer = Extract<Input, { type: "answer" }>;
 export type OutsideInput = Extract<Input, { type: "outside" }>;
 
-/** A recorded call through `outside`, with its place among the inputs. */
+/** A recorded call through `outside`, with its index among the inputs. */
 export interface FoundCall {
   readonly input: OutsideInput;
   readonly place: number;
 }
 
-/** The place in a recording up to which an episode has been played. */
+/** The position in a recording up to which an episode has been played. */
 export class RecordingCursor {
   readonly #inputs: readonly Input[];
   readonly #times: readonly number[];
   #place = 0;
   #timePlace = 0;
-  /** Recorded calls with a lower index belong to answers before the cursor. */
+  /** The number of calls before the cursor. Recorded calls with a lower index are those of earlier answers. */
   #passedCount = 0;
   /** Indexes of calls after the cursor that were already made. */
   readonly #madeCalls = new Set<number>();
@@ -29,7 +29,7 @@ export class RecordingCursor {
     return this.#place >= this.#inputs.length;
   }
 
-  /** The place of the next input. */
+  /** The index of the next input. */
   get place(): number {
     return this.#place;
   }
@@ -79,10 +79,10 @@ export class RecordingCursor {
   }
 
   /**
-   * Finds the recorded call for a call that starts now, and marks it as made. Calls at once may start in another order
-   * than before, so a call is found by its name. Calls of one name are found in the order in which they start. If the
-   * recording ends before the current answer, or the answer did not wait for all calls, some names are missing: then a
-   * call is found by its index. The same holds while the world is disposed of.
+   * Finds the recorded call for a call that starts now, and marks it as made. Concurrent calls may start in another
+   * order than before, so a call is found by its name. Calls of one name are found in the order in which they start. If
+   * the recording ends before the current answer, or the answer did not wait for all calls, some recorded names are
+   * missing. A call is then found by its index, as also while the world is disposed of.
    */
   findCall(what: string, index: number, isDisposing: boolean): FoundCall | undefined {
     let named: FoundCall | undefined;
@@ -103,7 +103,7 @@ export class RecordingCursor {
     return found;
   }
 
-  /** Moves past calls that were already made, or that belong to answers before the cursor. */
+  /** Moves past calls that were already made, or that were made for answers before the cursor. */
   skipMadeCalls(): void {
     for (; this.#place < this.#inputs.length; this.#place++) {
       const input = this.#inputs[this.#place]!;

@@ -12,7 +12,7 @@ import { callAgent, type Play, type TurnsEnd } from "../play.ts";
 /**
  * Adds a turn's observations to the ledger, as the next prompt.
  *
- * @returns the reason why the episode is over, if the observations are too long to encode. `undefined` if it continues.
+ * @returns the reason why the episode is over if the observations are too long to encode; otherwise `undefined`.
  */
 export async function addObservations(
   play: Play,

@@ -83,7 +83,9 @@ export async function askEngine(play: Play, request: GenerateRequest): Promise<S
   }
 }
 
-/** Blames the engine for an invalid request if it has changed the prompt ids of an earlier request. */
+/**
+ * Throws the engine's failure for an invalid request if the engine has changed the prompt ids of an earlier request.
+ */
 function assertSendable(play: Play, request: GenerateRequest): void {
   try {
     assertRequest(request);
@@ -92,7 +94,7 @@ function assertSendable(play: Play, request: GenerateRequest): void {
   }
 }
 
-/** Removes secrets from the texts of a generation. Ids and logprobs stay. */
+/** Removes secrets from the texts of a generation. Ids and logprobs stay as they are. */
 function withoutSecrets(generation: Generation, redactor: Play["redactor"]): Generation {
   if (redactor === noRedactor) return generation;
   const { outputIds, logprobs, ...texts } = generation;

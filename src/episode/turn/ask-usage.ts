@@ -4,7 +4,7 @@ import type { User, UserSession, UserUsage } from "../../user/user.ts";
 import type { EpisodeLimits } from "../limits.ts";
 import type { CallWatch } from "./call-watch.ts";
 
-/** The user to ask, with its time limit. */
+/** The user that reports its cost, and the time limit of the request. */
 interface UsageTerms {
   readonly setup: { readonly user: User; readonly limits: Pick<EpisodeLimits, "userTimeoutMs"> };
   readonly watch: CallWatch;

@@ -74,7 +74,7 @@ export class CallWatch implements Disposable {
     this.#call?.timer.resume();
   }
 
-  /** Limits the rest of the call under way to `ms` milliseconds. */
+  /** Shortens the remaining time of the call under way to `ms` milliseconds. */
   shorten(ms: number): void {
     this.#call?.timer.shorten(ms);
   }
@@ -108,7 +108,11 @@ export class CallWatch implements Disposable {
     };
   }
 
-  /** @throws the caller's reason if the caller has aborted. */
+  /**
+   * Throws if the caller has aborted.
+   *
+   * @throws the caller's reason if the caller has aborted.
+   */
   throwIfAborted(): void {
     this.#caller.throwIfAborted();
   }

@@ -4,7 +4,7 @@ import { observe } from "./add-observations.ts";
 import type { Performed } from "./perform-intents.ts";
 import type { SampledTurn } from "./sample-turn.ts";
 
-/** Returns the reason why the episode ends with a turn that was cut short. `undefined` if it continues. */
+/** Returns the reason why a turn that was cut short ends the episode; `undefined` if the episode continues. */
 export function cutOffBy(
   { cutBy, finish }: { readonly cutBy?: SampledTurn["cutBy"]; readonly finish: "stop" | "length" },
   onLength: "end" | "close-and-continue",
@@ -15,7 +15,7 @@ export function cutOffBy(
   return { outcome: "truncated", stopReason: "length" };
 }
 
-/** True if the episode ends with the performed intents. */
+/** True if the episode ends after the performed intents. */
 export function isLast({ failure, done, isLate }: Performed): boolean {
   return failure !== undefined || done !== undefined || isLate === true;
 }

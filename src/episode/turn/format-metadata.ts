@@ -4,7 +4,7 @@ import type { TurnRecord } from "../episode.ts";
 
 /** A training row's facts about the form of its turns. JSON-able. */
 interface FormatMetadata {
-  /** True if all turns of the row are well formed. Absent if the agent does not judge the form. */
+  /** True if all turns of the row are well formed. Absent if no turn has `format`. */
   readonly formatOk?: boolean;
   /** The first malformed call of the row, if any. `tokenSpan` counts in the row's `tokenIds`. */
   readonly firstFormatError?: {

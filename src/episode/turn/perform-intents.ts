@@ -26,12 +26,12 @@ export async function performIntents(
   turn: {
     readonly reading: Reading;
     readonly finish: "stop" | "length";
-    /** Absent if the engine reports none. */
+    /** The tokens of the turn. Absent if the engine reports none. */
     readonly usage?: NonNullable<AgentTurn["usage"]>;
     readonly steps: TurnStep[];
-    /** Adds to the turn's record. */
+    /** Adds members to the turn's record. */
     readonly note: (more: Pick<TurnRecord, "parseMs" | "userMs" | "environmentMs">) => void;
-    /** The time after sampling, by the episode's time. */
+    /** The episode's time after sampling. */
     readonly sampledAtMs: number;
   },
 ): Promise<Performed> {

@@ -13,7 +13,7 @@ export interface RecordedTurn {
   readonly stopText: string;
   /** The turn's steps so far. */
   readonly steps: TurnStep[];
-  /** Adds to the turn's record. */
+  /** Adds members to the turn's record. */
   readonly note: (more: Partial<TurnRecord>) => void;
 }
 
@@ -36,7 +36,7 @@ export function recordTurn(
   return { turnIndex, text, stopText, steps, note };
 }
 
-/** Splits off the closing stop token. The result is only for parsing. */
+/** Splits off the text of the closing stop token. Only parsing uses the result. */
 export function splitStop(
   { codec, stopTokenIds }: Pick<Renderer, "codec" | "stopTokenIds">,
   { outputIds }: Generation,

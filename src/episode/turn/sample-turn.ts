@@ -22,7 +22,7 @@ export type Sampling =
       readonly generation: Generation;
       readonly promptTokenCount: number;
       readonly engineMs: number;
-      /** The time after sampling, by the episode's time. */
+      /** The episode's time after sampling. */
       readonly sampledAtMs: number;
       /** The event that cut the turn short. Absent if the policy finished the turn. */
       readonly cutBy?: "deadline" | "interrupt";
@@ -150,7 +150,11 @@ function noRoom({ assignment }: Play, turnIndex: number, sampledCount: number): 
   return new RolloutError("engine/prompt-too-long", message);
 }
 
-/** @throws RecordingEnd if the turn cannot continue after its recorded ids. */
+/**
+ * Returns the request for a turn, or for the rest of a turn with sampled ids.
+ *
+ * @throws RecordingEnd if the turn cannot continue after its recorded ids.
+ */
 function toRequest(
   play: Play,
   turnIndex: number,

@@ -1,8 +1,8 @@
 import type { Episode, TurnRecord, TurnStep } from "../episode.ts";
 
 /**
- * Returns the steps of a turn that people read. An empty text of the user that ends the episode is left out: the reason
- * of the end is shown beside it.
+ * Returns the steps of a turn that people read. Leaves out an empty text of the user that ends the episode, because the
+ * reason for the end is shown too.
  */
 export function shownSteps(
   { outcome, turns }: Pick<Episode, "outcome" | "turns">,

@@ -16,8 +16,8 @@ interface Asked extends Pick<Boundary, "party" | "what"> {
 }
 
 /**
- * Attributes failures to the user or the world. Errors of the user, invalid lines and waits for a line are the user's.
- * All other errors in the same call are the world's.
+ * Attributes failures to the user or the world. Errors of the user, invalid lines and timeouts while waiting for a line
+ * are failures of the user. All other errors in the same call are failures of the world.
  */
 export class UserCallTracker {
   readonly #taskId: string;
@@ -30,10 +30,7 @@ export class UserCallTracker {
   #asked: Asked | undefined;
   /** The requests that the call currently waits for. Several lines may be requested at once. */
   #waits: Asked[] = [];
-  /**
-   * True once the user has said a line. Only then can the world request a replacement for it
-   * (`retake`).
-   */
+  /** True once the user has said a line. Only then can the world request another line in its place (`retake`). */
   #hasSpoken = false;
 
   /**
@@ -64,7 +61,7 @@ export class UserCallTracker {
   /**
    * Starts watching a world call. Returns a function that reports the user request the call is blocked on, if any.
    *
-   * @param watch - The watch of the call. It makes only calls to the world.
+   * @param watch - The watch of the call. No other calls use it.
    */
   watchCall(watch: Pick<CallWatch, "waitWithin">): () => Asked | undefined {
     this.#watch = watch;
@@ -154,7 +151,11 @@ export class UserCallTracker {
     };
   }
 
-  /** @throws TypeError if the world passes something other than a text to the user. */
+  /**
+   * Checks the text that the world passes to the user.
+   *
+   * @throws TypeError if the world passes something other than a text to the user.
+   */
   #requireText(text: unknown): void {
     if (typeof text === "string") return;
     throw new TypeError(

@@ -5,8 +5,8 @@ import type { PlacedArray } from "./column-sink.ts";
 import type { RowColumns } from "./row-columns.ts";
 
 /**
- * Exports the `art_moe_routing` of each choice: the routes of its prompt and its ids but the last. The arrays of a row's
- * choices begin at one place, because each prompt extends the one before.
+ * Exports the `art_moe_routing` of each choice: the routes of its prompt and its ids but the last. The arrays of a
+ * row's choices begin at the same offset, because each prompt extends the previous one.
  *
  * **Source:** openpipe-art 0.5.23, art/trajectories/_routed_experts.py (`choice_routes`) and
  * art/preprocessing/moe_routing.py (`moe_route_dtype`).

@@ -31,7 +31,11 @@ export function chooseColumns(to: ExportTarget, specs: ColumnSpecs): ChosenColum
   };
 }
 
-/** @throws UsageError if the trainer's rules refuse a column. */
+/**
+ * Refuses an export of columns that the trainer would misread.
+ *
+ * @throws UsageError if the trainer's rules refuse a column.
+ */
 function requireNoRefusal(
   to: ExportTarget,
   specs: Readonly<Partial<Record<ColumnName, unknown>>>,
@@ -41,7 +45,8 @@ function requireNoRefusal(
 }
 
 /**
- * Describes the first column of a run that a trainer must not miss. Returns `undefined` if the rules refuse none.
+ * Describes the first column of a run that the trainer's rules refuse: without it, the trainer would misread the rows.
+ * Returns `undefined` if the rules refuse none.
  *
  * @returns a clause about the run with the remedy, such as `it has keptTokens, and …`.
  */
@@ -64,9 +69,9 @@ export function findRefusal(
 }
 
 /**
- * Checks that a group without its columns can be handed over.
+ * Checks that a group can be exported without its columns.
  *
- * @throws UsageError if the trainer takes a column of a row, or must not miss it.
+ * @throws UsageError if a row has a column that the trainer takes, or that its rules refuse.
  */
 export function requireNoColumns(to: ExportTarget, members: readonly ExportMember[]): void {
   const { rules } = exporters[to].columns;

@@ -23,11 +23,11 @@ export interface ColumnExport {
   readonly rules: ColumnRules;
   /**
    * The place of the arrays: `file` is a binary file beside the rows, `record` is the record itself. Absent if the
-   * exporter writes none.
+   * exporter writes no columns.
    */
   readonly carrier?: "file" | "record";
   /**
-   * Adds the columns of the record's rows to it.
+   * Returns the record with the columns of its rows.
    *
    * @throws UsageError for columns that the trainer would misread.
    */
@@ -36,13 +36,19 @@ export interface ColumnExport {
 
 /** Rules for a trainer without any field for side columns. */
 export const noColumnRules: ColumnRules = {
-  routedExperts: { action: "leave-out", why: "no field for it: the trainer routes again" },
+  routedExperts: {
+    action: "leave-out",
+    why: "no field for it: the trainer chooses the experts again",
+  },
   keptTokens: {
     action: "refuse",
     why: "no field for the sets, and the run's logprobs are those over the sets",
   },
   topLogprobs: { action: "leave-out", why: "no field for it" },
-  indexerTopK: { action: "leave-out", why: "no field for it: the trainer selects again" },
+  indexerTopK: {
+    action: "leave-out",
+    why: "no field for it: the trainer selects the positions again",
+  },
 };
 
 /** The export to a trainer without any field for side columns. */

@@ -25,10 +25,10 @@ export interface ColumnSink {
   place(array: ColumnArray): Promise<PlacedArray>;
 }
 
-/** The number of bytes at whose multiples arrays begin. */
+/** The alignment of arrays in bytes: each begins at a multiple of this number. */
 const alignment = 64;
 
-/** Returns the name of the binary file of an export's arrays. It lies beside the rows. */
+/** Returns the name of the binary file of an export's arrays. The file is in the same folder as the rows. */
 export function arraysFileOf(file: string): string {
   return `${file}.arrays`;
 }
@@ -52,7 +52,7 @@ export function arrayBytes(shape: readonly number[], type: ArrayType): number {
   return shape.reduce((product, length) => product * length, elementBytes(type));
 }
 
-/** Assigns places to arrays: each begins at the next multiple of 64 after the one before. */
+/** Assigns offsets to arrays. Each array begins at the next multiple of 64 after the previous one. */
 export class ArrayPlaces {
   #end = 0;
 
@@ -82,7 +82,11 @@ export class ArraysFile implements ColumnSink {
     this.#open = open;
   }
 
-  /** @throws UsageError if the file cannot be created. */
+  /**
+   * Creates the file under a temporary name.
+   *
+   * @throws UsageError if the file cannot be created.
+   */
   static async create(file: string): Promise<ArraysFile> {
     const next = `${file}.${process.pid}.next`;
     try {
@@ -113,8 +117,8 @@ export class ArraysFile implements ColumnSink {
   }
 
   /**
-   * Gives the complete file its name. If an earlier export has a file of this name, removes its rows first: after a crash,
-   * no reader finds rows with the arrays of another export.
+   * Gives the complete file its name. If an earlier export left a file of this name, removes the rows of that export
+   * first. So after a crash, no reader finds rows with the arrays of another export.
    *
    * @param rows - The file of the rows, which the caller replaces next.
    */
@@ -146,7 +150,10 @@ export class ArraysFile implements ColumnSink {
 /** The number of bytes of a write. */
 const writeSize = 256 * 1024;
 
-/** Joins small blocks, such as the ids of single tokens, so that there are few writes. A yielded block is used again. */
+/**
+ * Joins small blocks, such as the ids of single tokens, so that there are few writes. Each yielded block is the same
+ * buffer, so copy it before the next one.
+ */
 async function* joinBlocks(blocks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const joined = Buffer.allocUnsafe(writeSize);
   let size = 0;
@@ -165,7 +172,11 @@ async function* joinBlocks(blocks: AsyncIterable<Uint8Array>): AsyncGenerator<Ui
   if (size > 0) yield joined.subarray(0, size);
 }
 
-/** @throws UsageError if an array has other bytes than its shape says: its parts are damaged. */
+/**
+ * Compares the number of an array's bytes with its shape.
+ *
+ * @throws UsageError if an array has other bytes than its shape says: its parts are damaged.
+ */
 export function requireSize({ shape, type }: ColumnArray, size: number): void {
   const expected = arrayBytes(shape, type);
   if (size === expected) return;

@@ -48,7 +48,11 @@ async function spellRoutes(row: RowColumns, end: number): Promise<string> {
   return `nrlre1:${type}:${array.shape.join("x")}:${await base64Text(array.bytes())}`;
 }
 
-/** @throws UsageError if the routes of all calls together are too large for one line. */
+/**
+ * Limits the size of an episode's routes.
+ *
+ * @throws UsageError if the routes of all calls together are too large for one line.
+ */
 function requireRoom(row: RowColumns, output: readonly ExportRecord[]): void {
   const { expertCount, layerCount, perToken } = row.specs.routedExperts!;
   const idBytes = elementBytes(expertType(expertCount, ["int8", "int16"]));

@@ -6,7 +6,7 @@ import type { ColumnSink } from "./column-sink.ts";
 import { ColumnAdder } from "./export-columns.ts";
 
 /**
- * Opens the side columns of a run that a trainer takes. `undefined` if it takes none.
+ * Opens the side columns of a run that a trainer takes. Returns `undefined` if the trainer takes none.
  *
  * @param dir - The run's folder.
  * @throws UsageError if a column is refused.

@@ -2,7 +2,8 @@ import { expertType } from "./array-type.ts";
 import { noColumnRules, type ColumnExport } from "./column-rules.ts";
 
 /**
- * Exports prime-rl's `routed_experts`: a row for each id, the last one zero. Its trainer requires so many rows.
+ * Exports prime-rl's `routed_experts`: a row for each id, the last one zero. prime-rl's trainer requires a row for each
+ * id.
  *
  * **Source:** prime-rl 559b44772, src/prime_rl/transports/rollouts/types.py (`RoutedExperts`) and
  * src/prime_rl/orchestrator/trajectories.py (`_encode_routed_experts`).

@@ -12,10 +12,13 @@ import type { Sample } from "../../trajectory/sample.ts";
 import { elementBytes, widenIds, type IdType } from "./array-type.ts";
 import type { ColumnArray, ColumnSink, PlacedArray } from "./column-sink.ts";
 
-/** The greatest number of bytes that are read of a part at once. */
+/** The greatest number of bytes of a part that are read from the disk in one step. */
 const blockSize = 256 * 1024;
 
-/** The rows of an array that no token of the run has: zeros, ones in all bits (-1), or copies of the row before. */
+/**
+ * The values of an array's rows that the engine did not compute: zeros (`zero`), ones in all bits, which is -1
+ * (`missing`), or a copy of the previous row (`copy`).
+ */
 export type Padding = "zero" | "missing" | "copy";
 
 /** A training row whose columns are exported. Its ids may be fewer than those of `sample`. */
@@ -67,8 +70,8 @@ export class RowColumns {
    * Returns the row's array of `routedExperts` or `indexerTopK`: [`rows`, layers, entries of a token].
    *
    * @param rows - Number of rows, from token 0 on. Rows that the engine did not compute are padding.
-   * @throws UsageError if the parts do not have the rows of all ids but the last. Reading the bytes throws it if they do
-   *   not have the hash of their part.
+   * @throws UsageError if the parts do not have the rows of all ids but the last. Reading the bytes throws the same
+   *   error if they do not have the hash of their part.
    */
   tokenArray(
     name: "routedExperts" | "indexerTopK",
@@ -182,13 +185,21 @@ export class RowColumns {
     }
   }
 
-  /** @throws UsageError if the bytes that were read are not those that the engine returned. */
+  /**
+   * Compares the bytes of a part with their recorded hash.
+   *
+   * @throws UsageError if the bytes that were read are not those that the engine returned.
+   */
   #requireHash(name: ColumnName, { hash }: ColumnPart, found: Hash): void {
     if (found.digest("hex").slice(0, columnHashDigits) === hash) return;
     throw this.#wrong(name, `the bytes of the part ${hash} were changed`);
   }
 
-  /** @throws UsageError if the row lacks a column of its run. */
+  /**
+   * Returns the parts of a column in this row.
+   *
+   * @throws UsageError if the row lacks a column of its run.
+   */
   #partsOf(name: ColumnName): readonly ColumnPart[] {
     const parts = partsIn(this.row.sample, name);
     if (parts !== undefined) return parts;

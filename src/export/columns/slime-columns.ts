@@ -5,12 +5,12 @@ import { int32Array } from "./int32-array.ts";
 import type { RowColumns } from "./row-columns.ts";
 
 /**
- * Exports slime's `rollout_routed_experts` and its sets of kept tokens. slime pads routes by counting on in their own
- * type, which PyTorch does not do for uint16. Sets have an entry for each id of the response; those of the environment
- * are empty.
+ * Exports slime's `rollout_routed_experts` and its sets of kept tokens. Routes are uint8 or int32, because slime pads
+ * them with consecutive ids of the same type, which PyTorch does not support for uint16. Sets have an entry for each id
+ * of the response; those of the environment are empty.
  *
- * **Source:** THUDM/slime 624b824a, slime/utils/types.py (`Sample`) and
- * slime/backends/megatron_utils/cp_utils.py (`prepare_routed_experts_for_routing_replay`).
+ * **Source:** THUDM/slime 624b824a, slime/utils/types.py (`Sample`) and slime/backends/megatron_utils/cp_utils.py
+ * (`prepare_routed_experts_for_routing_replay`).
  */
 export const slimeColumns: ColumnExport = {
   rules: {

@@ -76,7 +76,7 @@ async function placeRoutes(row: RowColumns): Promise<PlacedArray> {
   return await row.place(row.tokenArray("routedExperts", about));
 }
 
-/** Returns the place of some rows of an array. It need not be a multiple of 64. */
+/** Returns the offset and shape of some rows of an array. The offset need not be a multiple of 64. */
 function rowsOf({ offset, shape, dtype }: PlacedArray, start: number, end: number): PlacedArray {
   const [, ...inner] = shape;
   const rowSize = inner.reduce((product, length) => product * length, elementBytes(dtype));

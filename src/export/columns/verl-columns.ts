@@ -30,7 +30,7 @@ export const verlColumns: ColumnExport = {
   },
 };
 
-/** Places routes with a row for each id, the last one zero. */
+/** Writes routes with a row for each id, the last one zero. */
 async function placeRoutes(row: RowColumns): Promise<PlacedArray> {
   const { expertCount } = row.specs.routedExperts!;
   const type = expertType(expertCount, ["uint8", "int16"]);

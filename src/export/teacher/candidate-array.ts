@@ -4,17 +4,17 @@ import { int32Array } from "../columns/int32-array.ts";
 import type { Candidate } from "./taught-row.ts";
 import type { TeacherSurroundings } from "./teacher-export.ts";
 
-/** Two arrays of one shape: [rows, candidates of a row]. */
+/** Two arrays of the shape [rows, candidates of a row]: ids and logprobs. */
 export interface CandidateArrays {
   readonly ids: PlacedArray;
   readonly logprobs: PlacedArray;
 }
 
 /**
- * Places the candidates of rows as an array of ids (int32) and one of logprobs (float32).
+ * Writes the candidates of rows as two arrays: ids (int32) and logprobs (float32).
  *
  * @param width - Number of candidates in a row of the arrays.
- * @param padding - The candidate after the last one of a row.
+ * @param padding - The candidate that fills a row after its last one.
  */
 export async function placeCandidates(
   rows: readonly (readonly Candidate[])[],

@@ -255,9 +255,9 @@ describe("what a trainer would misread is refused", () => {
     [
       "trl",
       large,
-      "takes the first id of each place as the teacher's most probable one; add --teacher-top",
+      "takes the first id at each position as the teacher's most probable one; add --teacher-top",
     ],
-    ["slime", wide, "slime has no field for them; leave out --teacher-top"],
+    ["slime", wide, "slime has no field for the most probable ids; leave out --teacher-top"],
     ["verl", { ...large, weight: 2 }, "Cannot use a teacher's weight with verl"],
     ["slime", { name: "small" }, "run has the teachers large, wide; turnwright score "],
     ["slime", { name: "../x" }, "Cannot name a teacher"],

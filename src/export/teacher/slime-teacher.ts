@@ -11,8 +11,8 @@ function responseLogprobs({ tokenIds, promptLength, logprobOf }: TaughtRow): rea
 const why = "`teacher_log_probs`: a list with a logprob for each id of the response";
 
 /**
- * Exports slime's `teacher_log_probs`, also for tokens of the environment, because slime subtracts the list from the
- * policy's logprobs as a whole.
+ * Exports slime's `teacher_log_probs`, also for tokens of the environment, because slime subtracts the complete list
+ * from the policy's logprobs.
  *
  * **Source:** THUDM/slime 624b824a, slime/utils/types.py (`Sample`) and slime/backends/megatron_utils/loss.py
  * (`apply_opd_kl_to_advantages`).
@@ -25,7 +25,7 @@ export const slimeTeacher: TeacherExport = {
     carrier: "record",
     add: (record, [row]) => ({ ...record, teacher_log_probs: responseLogprobs(row!) }),
   },
-  top: { action: "refuse", why: "slime has no field for them" },
+  top: { action: "refuse", why: "slime has no field for the most probable ids" },
 };
 
 /**

@@ -14,9 +14,9 @@ export interface Candidate {
 
 /** A training row with a teacher's columns. Its ids may be fewer than those that the teacher scored. */
 export interface TaughtRow extends Pick<ReadyRow, "tokenIds" | "promptLength" | "lossMask"> {
-  /** Returns the teacher's logprob of a token that is not of the prompt. */
+  /** Returns the teacher's logprob of a token after the prompt. */
   readonly logprobOf: (token: number) => number;
-  /** Returns the most probable ids in the place of a token that is not of the prompt, best first. */
+  /** Returns the teacher's most probable ids at the position of a token after the prompt, best first. */
   readonly topOf: (token: number) => readonly Candidate[];
 }
 

@@ -51,7 +51,7 @@ export class TeacherAdder implements AsyncDisposable {
     return new TeacherAdder(form, choice, { rows, sink });
   }
 
-  /** Returns an exporter with the rules for rows that the form needs. */
+  /** Returns an exporter with the rules for rows that the teacher's form needs. */
   rulesOf(exporter: Exporter): Exporter {
     return { ...exporter, rules: { ...exporter.rules, ...this.#form.rules } };
   }

@@ -3,11 +3,11 @@ import type { ExportRecord } from "../export-record.ts";
 import type { ExportRules } from "../exporter.ts";
 import type { TaughtRow } from "./taught-row.ts";
 
-/** The teacher whose columns an export contains, and the choices of its user. */
+/** The teacher whose columns an export contains, and the requested form. */
 export interface TeacherChoice {
   /** The teacher's name in the run's folder. */
   readonly name: string;
-  /** True for the most probable ids in each place, in place of the logprobs of the row's own tokens. */
+  /** True to export the most probable ids at each position, in place of the logprobs of the row's own tokens. */
   readonly hasTop?: boolean;
   /** The weight of the teacher in advantages, at least 0, for tinker. Default: 1. */
   readonly weight?: number;
@@ -15,7 +15,7 @@ export interface TeacherChoice {
 
 /** Facts that an exporter needs to add a teacher's columns to a record. */
 export interface TeacherSurroundings extends TeacherChoice {
-  /** Number of the most probable ids that the teacher listed in each place. */
+  /** Number of most probable ids that the teacher listed at each position. */
   readonly topCount: number;
   /** Writes an array into the export's binary file. Returns its place there. */
   readonly place: (array: ColumnArray) => Promise<PlacedArray>;
@@ -34,7 +34,7 @@ export interface TeacherForm {
   readonly hasWeight?: true;
   /** Rules for rows that differ from the exporter's own. */
   readonly rules?: Partial<ExportRules>;
-  /** Adds the columns of the record's rows to it. */
+  /** Returns the record with the teacher's columns of its rows. */
   readonly add: (
     record: ExportRecord,
     rows: readonly TaughtRow[],
@@ -42,7 +42,7 @@ export interface TeacherForm {
   ) => ExportRecord | Promise<ExportRecord>;
 }
 
-/** The reason why a trainer gets no such column. */
+/** The reason why a trainer gets no column of this kind. */
 interface NoForm {
   readonly action: "refuse";
   readonly why: string;

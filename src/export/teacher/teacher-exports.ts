@@ -12,10 +12,10 @@ function none(why: string): TeacherExport {
 }
 
 const ownTeacher = none(
-  "it distils from a teacher that it computes itself, and overwrites or ignores others",
+  "the trainer distils from a teacher that it computes itself, and overwrites or ignores other values",
 );
 
-const noField = none("it has no field for them");
+const noField = none("the trainer has no field for the values of a teacher");
 
 /** The forms of a teacher's columns, by trainer. */
 export const teacherExports: Readonly<Record<ExportTarget, TeacherExport>> = {

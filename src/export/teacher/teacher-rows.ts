@@ -31,7 +31,11 @@ export class TeacherRows implements AsyncDisposable {
     this.#source = openColumnFolder(dir);
   }
 
-  /** @throws UsageError if the run has no such teacher. */
+  /**
+   * Opens the columns of a teacher.
+   *
+   * @throws UsageError if the run has no such teacher.
+   */
   static async open(dir: string, name: string): Promise<TeacherRows> {
     checkTeacherName(name);
     const record = await readTeacherRecord(dir, name, storedFiles);

@@ -19,7 +19,7 @@ interface Inputs {
 export const tinkerTeacher: TeacherExport = {
   logprobs: {
     action: "export",
-    why: "`advantages`: plus the weight, 1 by default, times the teacher's logprob minus the policy's",
+    why: "`advantages`: the weight (1 by default) times the teacher's logprob minus the policy's is added",
     carrier: "record",
     hasWeight: true,
     add: addToAdvantages,

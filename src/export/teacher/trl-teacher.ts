@@ -4,9 +4,9 @@ import type { Candidate, TaughtRow } from "./taught-row.ts";
 import type { TeacherExport, TeacherSurroundings } from "./teacher-export.ts";
 
 /**
- * Exports `RolloutSample` of TRL's AsyncDistillationTrainer in place of the results of a `rollout_func`: the most probable
- * ids in each place by rank, with the token itself in any case, and -1 and -inf after the last one. Rows are not
- * shifted. Each row of an attempt is a sample.
+ * Exports `RolloutSample` of TRL's AsyncDistillationTrainer in place of the results of a `rollout_func`: the most
+ * probable ids at each position by rank, always including the token itself, and filled with the id -1 and the logprob
+ * -inf. Rows are not shifted. Each row of an attempt is a sample.
  *
  * **Source:** TRL 1.16.0, trl/experimental/async_distillation/async_rollout_worker.py (`RolloutSample`,
  * `_generate_and_score_one`).
@@ -14,7 +14,7 @@ import type { TeacherExport, TeacherSurroundings } from "./teacher-export.ts";
 export const trlTeacher: TeacherExport = {
   logprobs: {
     action: "refuse",
-    why: "TRL's distillation takes the first id of each place as the teacher's most probable one",
+    why: "TRL's distillation takes the first id at each position as the teacher's most probable one",
   },
   top: {
     action: "export",
@@ -22,7 +22,7 @@ export const trlTeacher: TeacherExport = {
     setting: "AsyncDistillationTrainer(rollout_worker=…)",
     carrier: "file",
     rules: {
-      segments: { action: "keep", why: "a sample each" },
+      segments: { action: "keep", why: "each becomes a sample" },
       environmentTail: { action: "keep", why: "`completion_mask` is 0 there" },
     },
     add: async (record, [row], surroundings) => await toSample(record, row!, surroundings),
@@ -55,7 +55,7 @@ async function toSample(
   };
 }
 
-/** Returns the candidates by rank, with the token itself after the more probable ones. */
+/** Returns the candidates by rank. Adds the token itself at the end if it is not among them. */
 function withToken(
   candidates: readonly Candidate[],
   row: TaughtRow,

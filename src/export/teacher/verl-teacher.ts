@@ -4,14 +4,14 @@ import { placeCandidates } from "./candidate-array.ts";
 import type { Candidate, TaughtRow } from "./taught-row.ts";
 import type { TeacherExport, TeacherSurroundings } from "./teacher-export.ts";
 
-/** The candidate of places that no token has: of the prompt's ids, and of the last row. */
+/** The candidate in rows without a teacher's value: those of the prompt's ids, and the last row. */
 const dummy: Candidate = { id: 0, logprob: 0 };
 
 const setting = "distillation.distillation_loss.loss_mode";
 
 /**
- * Exports verl's `teacher_ids` and `teacher_logprobs`: row i belongs to token i + 1, and the last row is a dummy of
- * zeros, as verl reads its own teacher's reply. Rows of the prompt are dummies, too: verl's losses leave them out.
+ * Exports verl's `teacher_ids` and `teacher_logprobs`: row i is about token i + 1, and the last row is a dummy of
+ * zeros, as in verl's rows of its own teacher. Rows of the prompt are dummies, too: verl's losses leave them out.
  *
  * **Source:** verl 0.9.1, verl/experimental/agent_loop/agent_loop.py (`AgentLoopOutput.as_dict()`),
  * verl/workers/rollout/vllm_rollout/utils.py (`extract_prompt_logprobs`) and verl/trainer/distillation/losses.py.
@@ -19,7 +19,7 @@ const setting = "distillation.distillation_loss.loss_mode";
 export const verlTeacher: TeacherExport = {
   logprobs: {
     action: "export",
-    why: "`extra_fields.teacher_ids` and `teacher_logprobs`: int32 and float32 [T, 1]; row i belongs to id i + 1, the last one is zero",
+    why: "`extra_fields.teacher_ids` and `teacher_logprobs`: int32 and float32 [T, 1]; row i is for id i + 1, and the last row is zero",
     setting: `${setting}=k1`,
     carrier: "file",
     add: async (record, rows, surroundings) =>
@@ -31,7 +31,7 @@ export const verlTeacher: TeacherExport = {
   },
   top: {
     action: "export",
-    why: "`extra_fields.teacher_ids` and `teacher_logprobs`: int32 and float32 [T, K]; row i belongs to id i + 1, the last one is zero",
+    why: "`extra_fields.teacher_ids` and `teacher_logprobs`: int32 and float32 [T, K]; row i is for id i + 1, and the last row is zero",
     setting: `${setting}=forward_kl_topk`,
     carrier: "file",
     add: async (record, rows, surroundings) =>
@@ -43,7 +43,11 @@ export const verlTeacher: TeacherExport = {
   },
 };
 
-/** @throws UsageError if a place has fewer candidates than others: verl has no filler whose loss is zero. */
+/**
+ * Requires the same number of candidates for each token.
+ *
+ * @throws UsageError if a token has fewer candidates than others: verl has no filler whose loss is zero.
+ */
 function requireAll(
   candidates: readonly Candidate[],
   token: number,

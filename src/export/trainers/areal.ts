@@ -5,9 +5,9 @@ import { sampledTurns } from "./sampled-turns.ts";
 import type { Exporter, ReadyRow } from "../exporter.ts";
 
 /**
- * Exports the tensors of a `RolloutWorkflow`, without their batch dimension, one row a line. Mask
- * and logprobs cover the complete row, because the trainer shifts them itself. The rows of an attempt
- * with several rows have its id as `rollout`, and their `lineage`.
+ * Exports the tensors of a `RolloutWorkflow`, without their batch dimension, one row a line. Mask and logprobs cover
+ * the complete row, because the trainer shifts them itself. If an attempt has several rows, each has the attempt's id
+ * as `rollout`, and its own `lineage`.
  *
  * **Source:** areal 1.0.4, areal/trainer/ppo/actor.py (`_compute_advantages`).
  */
@@ -19,8 +19,8 @@ export const arealExporter: Exporter = {
     ...countedGroupRules,
     truncated: { action: "keep", why: "no field for it" },
     segments: { action: "keep", why: "`rollout`; needs the workflow for groups" },
-    mixedVersions: { action: "keep", why: "`versions`, token by token" },
-    unnamedVersions: { action: "refuse", why: "`versions` are whole numbers" },
+    mixedVersions: { action: "keep", why: "`versions` has one entry for each token" },
+    unnamedVersions: { action: "refuse", why: "AReaL's `versions` are whole numbers" },
     environmentTail: {
       action: "cut",
       why: "AReaL loses the reward of a row if its last token is not trained",

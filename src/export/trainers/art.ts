@@ -7,9 +7,9 @@ import { versionRange } from "./version-range.ts";
 import type { Exporter, ReadyAttempt, ReadyRow } from "../exporter.ts";
 
 /**
- * Exports the fields of a `Trajectory`, one attempt a line. The first row is
- * `messages_and_choices`, the others are `additional_histories`. Each choice has the ids of its
- * prompt and its own: ART trains on these and not on the messages.
+ * Exports the fields of a `Trajectory`, one attempt a line. The first row is `messages_and_choices`, the others are
+ * `additional_histories`. Each choice has the ids of its prompt and its own: ART trains on the ids and not on the
+ * messages.
  *
  * **Source:** openpipe-art 0.5.23, art/trajectories/__init__.py (`Trajectory`, `LegacyHistory`).
  */
@@ -20,9 +20,9 @@ export const artExporter: Exporter = {
   columns: artColumns,
   rules: {
     ...namedGroupRules,
-    truncated: { action: "keep", why: "metadata.outcome" },
-    segments: { action: "keep", why: "a trajectory an attempt: `additional_histories`" },
-    components: { action: "keep", why: "`rewards/NAME` in `metrics`, which it logs" },
+    truncated: { action: "keep", why: "`metadata.outcome`" },
+    segments: { action: "keep", why: "`additional_histories` of the attempt's trajectory" },
+    components: { action: "keep", why: "`rewards/NAME` in `metrics`, which ART logs" },
     mixedVersions: {
       action: "keep",
       why: "`initial_policy_version` and `final_policy_version`, if they are whole numbers",
@@ -44,7 +44,10 @@ export const artExporter: Exporter = {
   },
 };
 
-/** Returns messages and choices in turn. A choice is the only kind of entry with a `finish_reason`. */
+/**
+ * Returns messages and choices, in the order of the conversation. A choice is the only kind of entry with a
+ * `finish_reason`.
+ */
 function toHistory(row: ReadyRow, { episode }: ReadyAttempt): readonly object[] {
   return sampledTurns(row).flatMap(({ turnIndex, start, end, finish }) => [
     { role: "user", content: textBefore(turnIndex, row, episode) },

@@ -27,7 +27,10 @@ export const nemoRlExporter: Exporter = {
       action: "leave-out-group",
       why: "NeMo-RL groups results by the ids of their first prompts: each would be its own group",
     },
-    components: { action: "keep", why: "`reward_components`: weighted, they add up to the reward" },
+    components: {
+      action: "keep",
+      why: "`reward_components` has the weighted values, which add up to the reward",
+    },
   },
   // NeMo-RL groups results by the ids of their first prompt.
   chooseRow(rows) {

@@ -6,10 +6,10 @@ import { sampledTurns } from "./sampled-turns.ts";
 import type { Exporter } from "../exporter.ts";
 
 /**
- * Exports the results of `AgentExecutor.execute()`, one attempt a line. Logprobs cover the complete
- * row, because the trainer drops the first one itself.
- * **Source:** openrlhf 0.11.2, openrlhf/trainer/ppo_utils/samples_generator.py
- * (`_process_response_into_experience`).
+ * Exports the results of `AgentExecutor.execute()`, one attempt a line. Logprobs cover the complete row, because
+ * OpenRLHF itself drops the first one.
+ *
+ * **Source:** openrlhf 0.11.2, openrlhf/trainer/ppo_utils/samples_generator.py (`_process_response_into_experience`).
  */
 export const openrlhfExporter: Exporter = {
   trainer: "OpenRLHF, AgentExecutor",
@@ -18,7 +18,7 @@ export const openrlhfExporter: Exporter = {
   rules: {
     ...countedGroupRules,
     truncated: { action: "keep", why: "`truncated` is true" },
-    components: { action: "keep", why: "`extra_logs`, which it logs" },
+    components: { action: "keep", why: "`extra_logs`, which OpenRLHF logs" },
     segments: { action: "one-row", why: "execute() returns one row: the longest is exported" },
   },
   chooseRow: longestRow,

@@ -19,9 +19,12 @@ export const primeRlExporter: Exporter = {
   hasTurnAdvantages: true,
   rules: {
     ...namedGroupRules,
-    truncated: { action: "keep", why: "`is_truncated`, next to the sample" },
-    segments: { action: "keep", why: "a row each, all with the episode's advantage" },
-    turnRewards: { action: "drop", why: "one advantage an attempt, unless a discount is given" },
+    truncated: { action: "keep", why: "`is_truncated`, beside the sample" },
+    segments: { action: "keep", why: "each becomes a row, with the attempt's advantage" },
+    turnRewards: {
+      action: "drop",
+      why: "an attempt has one advantage, unless a discount is given",
+    },
   },
   toRecords(attempt, surroundings) {
     const temperature = temperatureOf(attempt, surroundings);

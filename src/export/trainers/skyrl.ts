@@ -38,11 +38,11 @@ export const skyrlExporter: Exporter = {
   },
   rules: {
     ...namedGroupRules,
-    truncated: { action: "keep", why: "stop_reasons is `length`" },
+    truncated: { action: "keep", why: "`stop_reasons` is `length`" },
     segments: { action: "keep", why: "`is_last_step`; needs generator.step_wise_trajectories" },
     turnRewards: {
       action: "drop",
-      why: "one reward an attempt, unless rewards of turns are requested and it has one row",
+      why: "SkyRL takes one reward for an attempt, unless rewards of turns are requested and the attempt has one row",
     },
     environmentTail: { action: "cut", why: "SkyRL puts the reward on the last response token" },
   },
@@ -63,8 +63,8 @@ export const skyrlExporter: Exporter = {
 };
 
 /**
- * Returns a reward for each token of the response: those of the turns at their last tokens, or the
- * attempt's at the last token if its turns have none, or if it has several rows.
+ * Returns a reward for each token of the response. If turns have rewards and the attempt has one row, each turn's
+ * reward is at the turn's last token. Otherwise the attempt's reward is at the last token.
  */
 function tokenRewards(
   { tokenIds, promptLength, turns }: ReadyRow,

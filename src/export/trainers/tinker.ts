@@ -18,8 +18,11 @@ export const tinkerExporter: Exporter = {
   rules: {
     ...namedGroupRules,
     truncated: { action: "keep", why: "no field for it" },
-    segments: { action: "keep", why: "a datum each, all with the episode's advantage" },
-    turnRewards: { action: "drop", why: "one advantage an attempt, unless a discount is given" },
+    segments: { action: "keep", why: "each becomes a datum, with the attempt's advantage" },
+    turnRewards: {
+      action: "drop",
+      why: "an attempt has one advantage, unless a discount is given",
+    },
   },
   toRecords: (attempt) =>
     attempt.rows.map((row) => {

@@ -25,7 +25,7 @@ export const trlExporter: Exporter = {
       action: "leave-out-group",
       why: "a rollout_func returns one row a prompt; the live shim hands over all rows",
     },
-    components: { action: "keep", why: "`env_reward_NAME`, for a reward function each" },
+    components: { action: "keep", why: "`env_reward_NAME`, which TRL passes to reward functions" },
     environmentTail: { action: "cut", why: "TRL would mark the row as truncated" },
   },
   toRecords: ({ rows, reward, groupId, rolloutId, episode }) =>

@@ -21,8 +21,8 @@ export const verifiersExporter: Exporter = {
   rules: {
     ...namedGroupRules,
     truncated: { action: "keep", why: "`is_truncated`" },
-    segments: { action: "keep", why: "a branch each, in one trace" },
-    components: { action: "keep", why: "`rewards`: a score and a weight each" },
+    segments: { action: "keep", why: "each becomes a branch of one trace" },
+    components: { action: "keep", why: "`rewards` has a score and a weight for each" },
   },
   toRecords: (attempt) => [
     {

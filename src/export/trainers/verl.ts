@@ -19,11 +19,14 @@ export const verlExporter: Exporter = {
   columns: verlColumns,
   rules: {
     ...namedGroupRules,
-    truncated: { action: "keep", why: "extra_fields.status" },
-    segments: { action: "keep", why: "`outputs`: a list an attempt" },
-    mixedVersions: { action: "keep", why: "extra_fields.min_global_steps and max_global_steps" },
-    unnamedVersions: { action: "refuse", why: "global steps are whole numbers" },
-    components: { action: "keep", why: "extra_fields.reward_extra_info, which it logs" },
+    truncated: { action: "keep", why: "`extra_fields.status`" },
+    segments: { action: "keep", why: "`outputs` lists them" },
+    mixedVersions: {
+      action: "keep",
+      why: "`extra_fields.min_global_steps` and `max_global_steps`",
+    },
+    unnamedVersions: { action: "refuse", why: "verl's global steps are whole numbers" },
+    components: { action: "keep", why: "`extra_fields.reward_extra_info`, which verl logs" },
     environmentTail: { action: "cut", why: "verl puts the reward on the last response token" },
   },
   toRecords({ rows, reward, groupId, rolloutId, episode }) {

@@ -8,11 +8,11 @@ import { isSecretName } from "../../secrets/secret-name.ts";
 import { withResolvers } from "../../async/with-resolvers.ts";
 import type { ForeignAgent, ForeignRun } from "./foreign-agent.ts";
 
-/** Maximum length of the quoted standard error in a failure, in characters. */
+/** Maximum length of the standard error that a failure quotes, in characters. */
 const quotedLength = 2000;
 /**
- * Length of standard error to keep, in characters. It is larger because secrets are removed before
- * quoting.
+ * Length of standard error to keep, in characters. It is larger than the quoted length, because secrets are removed
+ * before the text is cut.
  */
 const keptLength = 64 * 1024;
 
@@ -22,12 +22,11 @@ const graceMs = 5000;
 /**
  * Creates an agent that runs a shell command for each attempt.
  *
- * The command gets the policy's address and key in the variables of OpenAI's and Anthropic's SDKs.
- * `TURNWRIGHT_TASK` has the task as JSON, unless it exceeds the length limit of a variable.
- * `TURNWRIGHT_TASK_URL` has the base URL of its task, tools and user. It inherits this process's
- * variables except secrets, because its policy may have a shell: those named like one, such as
- * `GH_TOKEN`, and those with a known secret or a password in an address. The message of a failure
- * names them.
+ * The command gets the policy's address and key in the variables of OpenAI's and Anthropic's SDKs. `TURNWRIGHT_TASK`
+ * has the task as JSON, unless it exceeds the length limit of a variable. `TURNWRIGHT_TASK_URL` has the base URL of its
+ * task, tools and user. The command inherits this process's variables except secrets, because its policy may have a
+ * shell. Secrets are variables named like one, such as `GH_TOKEN`, and those with a known secret or a password in an
+ * address. The message of a failure names the withheld variables.
  *
  * @param command - A line for the shell.
  */
@@ -76,8 +75,8 @@ export function createCommandAgent(command: string): ForeignAgent {
 const withPassword = /:\/\/[^\s/@:]*:[^\s/@]+@/;
 
 /**
- * Returns the variables without secrets, and the names of the others. Variables in `replaced` are neither: the agent
- * gets values of its own for them.
+ * Returns the variables that are not secret, and the names of the secret ones. Leaves out the variables in `replaced`,
+ * for which the agent gets other values.
  */
 function withoutSecrets(env: NodeJS.ProcessEnv, replaced: readonly string[]) {
   const redactor = new Redactor();

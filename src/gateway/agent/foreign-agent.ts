@@ -28,7 +28,7 @@ export interface ForeignRun {
   readonly say: (text: string) => Promise<string | undefined>;
   /** The policy's base URL. Anthropic's clients use it unchanged, OpenAI's with `/v1` appended. */
   readonly baseUrl: string;
-  /** The API key that identifies the attempt. */
+  /** The API key of the attempt. Requests with this key count as the attempt's. */
   readonly apiKey: string;
   /** Reaches `baseUrl` without a socket. Pass it to the client. */
   readonly fetch: typeof globalThis.fetch;
@@ -42,6 +42,9 @@ export interface ForeignRun {
  */
 export interface ForeignAgent {
   run(run: ForeignRun): Promise<unknown>;
-  /** True if other processes must be able to reach `baseUrl`. Default: nothing listens there. */
+  /**
+   * True if the agent runs in another process, which must be able to reach `baseUrl`. Default false: only `fetch`
+   * reaches it.
+   */
   readonly needsAddress?: boolean;
 }

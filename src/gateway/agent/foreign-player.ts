@@ -58,7 +58,7 @@ class Player {
    */
   readonly #engines = new Map<string, Engine>();
   readonly #endpoints = new Map<GatewaySession, TaskEndpoint>();
-  /** Callbacks for a session's policy calls that the engine holds, by session id. */
+  /** Callbacks by session id. Each is called when the engine holds or releases a policy call of the session. */
   readonly #holds = new Map<string, (isHeld: boolean) => void>();
   /** The gateways, newest last. An older one is closed when its last attempt ends. */
   #servers: readonly AttemptServer[] = [];
@@ -153,10 +153,7 @@ class Player {
     for (const server of servers) await closeServer(server);
   }
 
-  /**
-   * Returns a gateway for the setup. A service and a worker may play several runs in turn or at
-   * once.
-   */
+  /** Returns a gateway for the setup. A service and a worker may play several runs in turn or at the same time. */
   #acquireServer(setup: EpisodeSetup): AttemptServer {
     let server = this.#servers.find((one) => haveEqualSettings(one.setup, setup));
     if (server === undefined) {
@@ -237,7 +234,7 @@ class Player {
   }
 }
 
-/** True if a gateway for one setup can serve the other. */
+/** True if a gateway that was created for one setup can serve the other. */
 function haveEqualSettings(one: EpisodeSetup, other: EpisodeSetup): boolean {
   const { renderer, now, clock, engine, columnStore } = one;
   return (

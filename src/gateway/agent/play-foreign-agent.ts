@@ -41,7 +41,7 @@ interface AgentOpening {
 /** The result of one attempt, before its rows are collected. */
 export interface PlayedAttempt {
   readonly end: RolloutEnd & ScoreFields;
-  /** Absent if the attempt was interrupted. */
+  /** The user's usage. Absent if the attempt was interrupted. */
   readonly userUsage?: UserUsage;
 }
 
@@ -60,13 +60,11 @@ interface Attempt {
 }
 
 /**
- * Plays one attempt at a task with an external agent. The agent talks to the user, calls the
- * environment's tools, and samples the policy's turns in `session`.
+ * Plays one attempt at a task with an external agent. The agent talks to the user, calls the environment's tools, and
+ * samples the policy's turns in `session`.
  *
- * - An error or timeout of the agent, or an agent that never samples a turn, is a failure of the
- *   party `agent`.
- * - A failure of the engine, the user or the environment stays theirs, even if the agent handles
- *   it.
+ * - An error or timeout of the agent, or an agent that never samples a turn, is a failure of the party `agent`.
+ * - A failure of the engine, the user or the environment counts as theirs, even if the agent handles the error.
  * - A limit of the policy ends the attempt as `truncated`, as for built-in agents.
  *
  * @throws the signal's reason if it is aborted.
@@ -126,7 +124,11 @@ async function runAndScore(
     : scoredEnd({ outcome: "completed", stopReason: done }, score);
 }
 
-/** @throws RolloutError `grader/bad-score` if the score has rewards of turns. */
+/**
+ * Returns the score of an agent that keeps its own conversations.
+ *
+ * @throws RolloutError `grader/bad-score` if the score has rewards of turns.
+ */
 function withoutTurns(score: Score): Score {
   if (score.turnRewards === undefined) return score;
   throw new RolloutError(
@@ -275,7 +277,7 @@ async function usageOf(play: Attempt, user: UserSession | undefined): Promise<Us
 }
 
 /**
- * A call to a party: the party, the activity, the timeout in milliseconds, and a suspect for the
+ * A call to code of a party: the responsible party, the action, the timeout in milliseconds, and a suspect for the
  * error message.
  */
 type Crossing = readonly [party: Party, does: string, timeoutMs: number, suspect?: string];

@@ -36,7 +36,7 @@ interface ActionResult {
  * Actions run one at a time, with the time limits of the built-in agents.
  */
 export class TaskEndpoint {
-  /** The reason why the world is done. Absent while it is not. */
+  /** The reason why the world is done. Absent while the world continues. */
   done: Step["done"];
   /** A failure of the world or the user, after which every action fails. */
   failure: RolloutError | undefined;

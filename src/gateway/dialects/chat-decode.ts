@@ -192,8 +192,8 @@ export function readChatHistory(
 }
 
 /**
- * True if a message with calls alone continues the text message before it. False if the calls were
- * sampled here with a different text.
+ * True if a message with calls alone continues the text message before it. False if the gateway sampled these calls
+ * with another text.
  */
 function areCallsOfText(
   { text }: LastOfTurn,
@@ -256,7 +256,7 @@ function readAssistant(message: Json, place: string): ClientMessage {
       "audio cannot be shown to the policy; send its transcript as text",
     );
   }
-  const { said, thought } = readContent(content, `${place}.content`, turnForm);
+  const { said, thought } = readContent(content ?? null, `${place}.content`, turnForm);
   const refusal = optionalText(message["refusal"], `${place}.refusal`) ?? "";
   const reasoning = reasoningOf(message) || thought;
   return {

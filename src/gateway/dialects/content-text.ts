@@ -27,15 +27,18 @@ interface ReadContent {
 }
 
 /**
- * Reads a message's content: text, a list of parts, or nothing. Skips other members of a part,
- * because clients mark caches there or repeat calls.
+ * Reads a message's content: text, a list of parts, or `null` for nothing. Skips other members of a
+ * part, because clients mark caches there or repeat calls.
  *
- * @throws ClientError if a part is not text, such as an image.
+ * @throws ClientError if the content is missing, or if a part is not text, such as an image.
  */
 export function readContent(content: unknown, place: string, form: ContentForm): ReadContent {
-  if (content === undefined || content === null) return { said: "", thought: "" };
+  if (content === null) return { said: "", thought: "" };
   if (typeof content === "string") return { said: textOf(content, place), thought: "" };
-  if (!Array.isArray(content)) throw invalid(place, "expected text or a list of parts");
+  if (!Array.isArray(content)) {
+    const found = content === undefined ? "it is missing; " : "";
+    throw invalid(place, `${found}expected text or a list of parts`);
+  }
   const said: string[] = [];
   const thought: string[] = [];
   content.forEach((value: unknown, index) => {

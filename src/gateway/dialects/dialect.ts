@@ -75,6 +75,8 @@ export interface GatewayDialect {
    */
   readHistory(items: readonly unknown[], recollection: Recollection, before: History): History;
   /**
+   * Reads the body of a request for a turn.
+   *
    * @param history - The result of `readHistory()` for the conversation's field, if the caller has
    *   it. Then the field is not read again.
    * @throws ClientError `invalid`, with the path in the body.

@@ -240,6 +240,27 @@ describe("decoders", () => {
     expect(adorned.messages).toEqual(plain.messages);
   });
 
+  test("read a null content, and members that a protocol leaves out, as an empty text", () => {
+    const call = { id: "a", type: "function", function: { name: "look", arguments: "{}" } };
+    const chat = {
+      messages: [
+        { role: "user", content: null },
+        { role: "assistant", tool_calls: [call] },
+      ],
+    };
+    expect(chatDialect.decode(chat).messages.map(({ content }) => content)).toEqual(["", ""]);
+    const result = { type: "tool_result", tool_use_id: "a" };
+    const { messages } = messagesDialect.decode({
+      messages: [{ role: "user", content: [result] }],
+    });
+    expect(messages).toEqual([{ role: "tool", callId: "a", content: "" }]);
+    const thought = { type: "reasoning", id: "r", summary: [] };
+    const { messages: responses } = responsesDialect.decode({
+      input: [thought, { role: "user", content: "Hi" }],
+    });
+    expect(responses.at(-1)).toEqual({ role: "user", content: "Hi" });
+  });
+
   test("split a user message of Messages into results and text", () => {
     const { messages } = messagesDialect.decode({
       system: [
@@ -486,6 +507,30 @@ describe("decoders", () => {
           `${field}: this protocol has no such field; send its text as a message`,
         ] as const,
     ),
+    ...(
+      [
+        ["chat", { messages: [{ role: "user", text: "Hi" }] }, "messages[0].content"],
+        ["chat", { messages: [{ role: "system" }] }, "messages[0].content"],
+        ["chat", { messages: [{ role: "tool", tool_call_id: "a" }] }, "messages[0].content"],
+        ["messages", { messages: [{ role: "user" }] }, "messages[0].content"],
+        ["messages", { messages: [{ role: "assistant" }] }, "messages[0].content"],
+        ["responses", { input: [{ role: "user", text: "Hi" }] }, "input[0].content"],
+        ["responses", { input: [{ role: "assistant" }] }, "input[0].content"],
+        [
+          "responses",
+          { input: [{ type: "function_call_output", call_id: "a", content: "1" }] },
+          "input[0].output",
+        ],
+      ] as const
+    ).map(
+      ([name, body, place]) =>
+        [name, body, `${place}: it is missing; expected text or a list of parts`] as const,
+    ),
+    [
+      "responses",
+      { input: [{ type: "apply_patch_call_output", call_id: "a" }] },
+      "input[0].output: it is missing; expected text",
+    ],
     ["chat", { messages: {} }, "messages: expected a list, not an object"],
     ["chat", { messages: [{ role: "robot" }] }, 'messages[0].role: there is no role "robot"'],
     [

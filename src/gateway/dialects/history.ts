@@ -110,7 +110,11 @@ class TurnPieces {
     );
   }
 
-  /** @param endsInText - Overrides the default, which follows from the piece's own content. */
+  /**
+   * Adds a piece of the turn.
+   *
+   * @param endsInText - Overrides the default, which follows from the piece's own content.
+   */
   add(piece: ClientAssistant, endsInText?: boolean): void {
     const { content, reasoning, calls, marks } = piece;
     this.#pieces.push(piece);

@@ -50,7 +50,7 @@ export function decodeMessages(
   history?: History,
 ): RequestedTurn {
   const body = objectOf(value, "the body");
-  const system = contentText(body["system"], "system", textForm);
+  const system = contentText(body["system"] ?? null, "system", textForm);
   const read = history ?? readMessagesHistory(listOf(body["messages"], "messages"), recollection);
   const messages = messagesOf(read);
   if (messages.at(-1)?.role === "assistant") {
@@ -176,7 +176,7 @@ function readUser(content: unknown, place: string): readonly ClientMessage[] {
  * success.
  */
 function resultText({ content, is_error: isError }: Json, place: string): string {
-  const said = contentText(content, `${place}.content`, textForm);
+  const said = contentText(content ?? null, `${place}.content`, textForm);
   return said === "" && isError === true ? "Error" : said;
 }
 

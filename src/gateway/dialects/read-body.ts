@@ -12,19 +12,31 @@ export function invalid(place: string, problem: string): ClientError {
   return new ClientError("invalid", `Cannot read ${place}: ${problem}`, { place });
 }
 
-/** @throws ClientError if the value is not an object. */
+/**
+ * Returns the value as an object.
+ *
+ * @throws ClientError if the value is not an object.
+ */
 export function objectOf(value: unknown, place: string): Json {
   if (isObject(value)) return value;
   throw invalid(place, `expected an object, not ${kindOf(value)}`);
 }
 
-/** @throws ClientError if the value is not a list. */
+/**
+ * Returns the value as a list.
+ *
+ * @throws ClientError if the value is not a list.
+ */
 export function listOf(value: unknown, place: string): readonly unknown[] {
   if (Array.isArray(value)) return value;
   throw invalid(place, `expected a list, not ${kindOf(value)}`);
 }
 
-/** @throws ClientError if the value is not well-formed text. */
+/**
+ * Returns the value as a text.
+ *
+ * @throws ClientError if the value is not well-formed text.
+ */
 export function textOf(value: unknown, place: string): string {
   if (typeof value !== "string") throw invalid(place, `expected text, not ${kindOf(value)}`);
   if (isWellFormed(value)) return value;
@@ -98,7 +110,11 @@ export function stopTexts(value: unknown, place: string): readonly string[] {
 /** Maximum nesting depth of a value, so that printing it cannot overflow the stack. */
 const maxDepth = 500;
 
-/** @throws ClientError if the value is nested too deeply to print. */
+/**
+ * Refuses a value that cannot be printed without a stack overflow.
+ *
+ * @throws ClientError if the value is nested too deeply to print.
+ */
 export function requireShallow(value: unknown, place: string): void {
   let level: readonly unknown[] = [value];
   for (let depth = 0; level.length > 0; depth++) {
@@ -123,9 +139,12 @@ export function sharedFields(
     readFields,
     maxTokens: limits,
   }: {
-    /** Names of the fields that the dialect reads. */
+    /** Names of the fields that the dialect reads itself. */
     readonly readFields: readonly string[];
-    /** Names of the fields that limit the turn's tokens. The first present one counts. Others with another number are ignored fields. */
+    /**
+     * Names of the fields that limit the turn's tokens. The first one that is present counts. Further ones with another
+     * number are reported as ignored.
+     */
     readonly maxTokens: readonly string[];
   },
 ): Pick<RequestedTurn, "model" | "isStreamed" | "maxTokens" | "ignoredFields" | "unsupported"> {
@@ -145,7 +164,10 @@ export function sharedFields(
   };
 }
 
-/** Fields of other protocols and of servers that ask for a feature which is not supported here. */
+/**
+ * Fields of other protocols and of servers that request a feature which the gateway does not support, with the reason
+ * for each.
+ */
 const unsupportedFields: Readonly<Record<string, string>> = {
   ...sameReason("a server would run these tools, and there is none here", [
     "mcp_servers",
@@ -218,7 +240,7 @@ function unreadFields(
 /** Fields in which another protocol sends text for the policy. */
 const textFields = ["system", "instructions", "messages", "input"];
 
-/** Values of these fields that ask for nothing. */
+/** Values with which a field requests nothing. */
 const defaults: Readonly<Record<string, unknown>> = {
   parallel_tool_calls: true,
   ignore_eos: false,
@@ -286,8 +308,8 @@ export function textFormatOf(
 }
 
 /**
- * Members of a schema's object that need no count: the schema is enforced if the engine can, and
- * the others change nothing.
+ * Members of a schema's object that do not count as ignored: the engine enforces the schema if it can, and the other
+ * members change nothing.
  */
 export const schemaMembers = ["name", "description", "strict", "schema"];
 
@@ -306,7 +328,11 @@ export function unreadMembers(
     .map((name) => (place === "" ? name : `${place}.${name}`));
 }
 
-/** @throws ClientError for a member that is not read and not null. */
+/**
+ * Requires that each member is one of the named ones, or null.
+ *
+ * @throws ClientError for a member that is not read and not null.
+ */
 export function requireKnown(body: Json, names: readonly string[]): void {
   const [unknown] = unreadMembers(body, "", names);
   if (unknown === undefined) return;

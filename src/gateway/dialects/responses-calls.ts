@@ -5,6 +5,7 @@ import type { Recollection } from "./dialect.ts";
 import { inputForm, responsesParts } from "./message-parts.ts";
 import {
   givenArguments,
+  invalid,
   isAbsent,
   listOf,
   objectOf,
@@ -64,6 +65,8 @@ export function readResultItem(
     case "apply_patch_call_output": {
       const status = optionalText(item["status"], `${place}.status`);
       const said = optionalText(output, `${place}.output`);
+      if (status === undefined && said === undefined)
+        throw invalid(`${place}.output`, "it is missing; expected text");
       return result([status, said].filter(Boolean).join("\n"));
     }
     default:

@@ -191,7 +191,11 @@ function readEcho(body: Json, added: readonly AddedTool[]): Json {
   return { ...echo, tools: [...own, ...added.map(({ tool }) => tool)] };
 }
 
-/** @throws ClientError if the request refers to text that only OpenAI's server stores. */
+/**
+ * Refuses references to stored text.
+ *
+ * @throws ClientError if the request refers to text that only OpenAI's server stores.
+ */
 function refuseStoredText(body: Json): void {
   if (!isAbsent(body["conversation"])) {
     const remedy = "send the items in input, or continue with previous_response_id";
@@ -317,8 +321,8 @@ function readTurnItem(item: Json, place: string): ClientAssistant | undefined {
   if (type === "reasoning") {
     const { content, summary, encrypted_content: encrypted } = item;
     const thought =
-      contentText(content, `${place}.content`, thoughtForm) ||
-      contentText(summary, `${place}.summary`, thoughtForm);
+      contentText(content ?? null, `${place}.content`, thoughtForm) ||
+      contentText(summary ?? null, `${place}.summary`, thoughtForm);
     const own = typeof encrypted === "string" && encrypted !== "" ? [...marks, encrypted] : marks;
     return { ...empty, reasoning: thought, marks: own };
   }

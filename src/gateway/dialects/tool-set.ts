@@ -23,7 +23,7 @@ interface GivenTool {
   readonly description?: unknown;
   /** A JSON Schema. Absent: the tool has no parameters. */
   readonly parameters?: unknown;
-  /** The form of its calls. Absent: a function with a JSON object. */
+  /** The form of calls of this tool. Absent: a function with a JSON object. */
   readonly form?: CallForm;
   /** The tool's namespace, if it has one. */
   readonly namespace?: string | undefined;
@@ -100,8 +100,9 @@ export class ToolCollector {
 const schemaNames = ["parameters", "input_schema", "inputSchema"];
 
 /**
- * @throws ClientError if the schema has another protocol's name, because the policy would see no
- *   parameters.
+ * Refuses a schema under a wrong member name.
+ *
+ * @throws ClientError if the schema has another protocol's name, because the policy would see no parameters.
  */
 function refuseOtherSchema(tool: Json, place: string, read: readonly string[]): void {
   const own = schemaNames.find((name) => read.includes(name));
@@ -110,7 +111,7 @@ function refuseOtherSchema(tool: Json, place: string, read: readonly string[]): 
   if (other !== undefined) throw invalid(`${place}.${other}`, `give the tool's schema in ${own}`);
 }
 
-/** Members without an effect that the policy or the client could notice. */
+/** Members that change nothing for the policy and the client, so that they do not count as ignored. */
 const harmlessMembers = ["type", "strict", "cache_control", "eager_input_streaming"];
 
 /** Reads one tool of any type. */

@@ -25,7 +25,7 @@ const replyForm = "reply-form";
 /** Maximum length of a label, in characters. Longer labels are cut. */
 const maxLabelLength = 200;
 
-/** A client's statements about a request by header, mostly names of its conversation. */
+/** A client's statements about a request, by the name of the header. Most of them name the request's conversation. */
 export type ClientLabels = Readonly<Record<string, string>>;
 
 /** Returns the statements of a client about a request, in its headers and in the reply's required form. */
@@ -45,7 +45,7 @@ export function labelsOf(
   );
 }
 
-/** True for Claude Code's request for a title. Other agents may ask for such an object as their work. */
+/** True for Claude Code's request for a title. Other agents may request such an object as a part of their work. */
 function asksForTitle(
   headers: Headers,
   { textFormat: form, tools = [] }: Partial<Pick<RequestedTurn, "textFormat" | "tools">>,
@@ -63,19 +63,22 @@ function codexRequestKind(metadata: string | null): string | null {
 
 /** A client's own statement about a request. */
 export interface ClientLink {
-  /** Equal for the requests of one of the client's conversations. Absent if the client names none. */
+  /** A key that the requests of one conversation of the client share. Absent if the client names no conversation. */
   readonly thread?: string;
-  /** True if the client says that a sub-agent asks. */
+  /** True if the client says that a sub-agent sent the request. */
   readonly isSubagent: boolean;
-  /** True if the client says that the request asks for a summary. */
+  /** True if the client says that it requests a summary. */
   readonly isCompaction: boolean;
-  /** True if the client asks for a title only. */
+  /** True if the client says that it requests only a title. */
   readonly isTitle: boolean;
-  /** Number of summaries that the conversation had accepted before. Absent if the client does not count them. */
+  /**
+   * Number of summaries of the conversation that the client had accepted before this request. Absent if the client does
+   * not count them.
+   */
   readonly window?: number;
 }
 
-/** Labels that name a conversation. Equal values of all of them mean the same conversation. */
+/** Labels that name a conversation. Two requests with equal values of all these labels are of one conversation. */
 const threadLabels = [
   "x-claude-code-session-id",
   "x-claude-code-agent-id",

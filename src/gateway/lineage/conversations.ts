@@ -19,9 +19,9 @@ export class Conversations {
   readonly #children: number[];
   /** The first root that uses each summary. */
   readonly #usedBy = new Map<number, number>();
-  /** The last turn that continues each turn or takes it up. */
+  /** The last turn that continues each turn, or that uses its text. */
   readonly #continuedBy = new Map<number, number>();
-  /** The roles of turns that differ from their conversation's. */
+  /** The roles of turns with another role than their conversation. */
   readonly ownRoles = new Map<number, TurnRole>();
   readonly links = new Map<number, TurnLink>();
   /** The first turn of each request that was sampled several times. */
@@ -51,7 +51,7 @@ export class Conversations {
     return this.#usedBy.get(turn);
   }
 
-  /** Returns the last turn that continues this one or takes it up, or `undefined`. */
+  /** Returns the last turn that continues a turn or uses its text, or `undefined`. */
   continuedBy(turn: number): number | undefined {
     return this.#continuedBy.get(turn);
   }
@@ -60,7 +60,7 @@ export class Conversations {
     this.#continuedBy.set(turn, Math.max(by, this.#continuedBy.get(turn) ?? by));
   }
 
-  /** True if a turn asks for a summary of its conversation. */
+  /** True if a turn is a reply to a request for a summary of its conversation. */
   isSummary(turn: number): boolean {
     return this.ownRoles.get(turn) === "compaction";
   }
@@ -126,12 +126,12 @@ export class Conversations {
     this.links.set(index, { turn: calledBy, edge: "subagent_call" });
   }
 
-  /** Returns the last turn of the history that a request for a summary has. */
+  /** Returns the last turn of the conversation that a request for a summary repeats, or that its client names. */
   #compactedBy({ repeated, link }: Pick<TurnEvidence, "repeated" | "link">): number | undefined {
     return repeated ?? (link.isCompaction ? this.#newest.get(link.thread ?? "") : undefined);
   }
 
-  /** Records that a turn asks for a summary of its history. */
+  /** Records that a turn is a reply to a request for a summary of its history. */
   markSummary(index: number): void {
     this.ownRoles.set(index, "compaction");
     const { parent, ...turn } = this.#evidence[index]!;
@@ -141,7 +141,7 @@ export class Conversations {
     this.links.set(index, { turn: compacted, edge: "compaction_attempt" });
   }
 
-  /** Finds the summary that a root starts with, and the conversation that it continues. */
+  /** Finds the summary that a root begins with, and the conversation that the root continues. */
   #summaryUsedBy(turn: TurnEvidence) {
     const { quoted, lifted, link } = turn;
     for (const summary of quoted.toReversed()) {
@@ -160,8 +160,8 @@ export class Conversations {
   }
 
   /**
-   * Returns a turn of the history that a quoted text summarises, if the text can be a summary:
-   * nothing continues it, it follows a history, and the root continues that conversation.
+   * Returns a turn of the conversation that a quoted turn summarises; `undefined` if the quoted turn cannot be a
+   * summary. It can be one if no turn continues it, and if the root continues the conversation before it.
    */
   #historyOf(quoted: number, turn: TurnEvidence): number | undefined {
     if (this.#children[quoted]! > 0) return undefined;
@@ -174,20 +174,23 @@ export class Conversations {
     return again !== undefined && !isReport && this.#isAlike(again, turn) ? again : undefined;
   }
 
-  /** True if another call than the one of the earlier turn's conversation started a root. */
+  /** True if a root was started by another call than the conversation of the earlier turn. */
   #isNewCall({ calledBy, link }: TurnEvidence, earlier: number): boolean {
     if (calledBy === undefined || link.thread !== undefined) return false;
     return this.links.get(this.#of[earlier]!.first)?.turn !== calledBy;
   }
 
-  /** True if a root belongs to the same conversation as an earlier turn, by its name or its setting. */
+  /**
+   * True if a root is of the same conversation as an earlier turn: both have the same name, or without names the same
+   * setting.
+   */
   #isAlike(earlier: number, { link, setting }: TurnEvidence): boolean {
     const { root, link: before } = this.#evidence[earlier]!;
     if (link.thread !== undefined) return link.thread === before.thread;
     return this.#evidence[root]!.setting === setting;
   }
 
-  /** Returns the newest earlier root with the setting of this one, or `undefined`. */
+  /** Returns the newest earlier root with the setting of this root, or `undefined`. */
   #sameSetting({ index, setting, link }: TurnEvidence, summary: number): number | undefined {
     const found = this.#evidence.findLast(
       (each) =>

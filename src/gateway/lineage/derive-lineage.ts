@@ -4,21 +4,21 @@ import { Conversations } from "./conversations.ts";
 import { findRejected } from "./find-rejected.ts";
 import { evidenceOf, type LineageTurn, type TurnEvidence } from "./turn-evidence.ts";
 
-/** The place of a turn in the agent's work. */
+/** The role of a turn in the agent's work, and the earlier turns that it depends on. */
 export interface TurnLineage {
   readonly role: TurnRole;
-  /** The earlier turn that it comes from. See `TreeTurn.from`. */
+  /** The earlier turn from which this turn follows. See `TreeTurn.from`. */
   readonly from?: TurnLink;
-  /** The evidence that nothing continued it. */
+  /** The evidence that no later turn continued or used this turn. Absent if there is none. */
   readonly rejected?: Rejection;
 }
 
 /**
- * Derives the place of each turn in the agent's work from what requests and clients show, never from
- * guesses: a conversation without evidence is `unknown`, and a turn without evidence is not rejected.
- * Later requests can change the result.
+ * Derives the lineage of each turn from facts in the requests and from statements of clients, never from guesses: a
+ * conversation without evidence is `unknown`, and a turn without evidence is not rejected. Later requests can change
+ * the result.
  *
- * @param evidence - Of all turns of the session, in sampling order.
+ * @param evidence - The evidence of all turns of the session, in sampling order.
  */
 export function deriveLineage(evidence: readonly TurnEvidence[]): readonly TurnLineage[] {
   const conversations = new Conversations(evidence);

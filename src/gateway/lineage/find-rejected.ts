@@ -4,8 +4,8 @@ import type { Conversations } from "./conversations.ts";
 import type { TurnEvidence } from "./turn-evidence.ts";
 
 /**
- * Finds the summaries and repeated replies that nothing continued, each with the evidence. Without
- * evidence a turn is not rejected.
+ * Finds the summaries and repeated replies that no turn continued or used, each with the evidence. A turn without
+ * evidence is not rejected.
  */
 export function findRejected(
   evidence: readonly TurnEvidence[],
@@ -44,7 +44,10 @@ export function findRejected(
   );
 }
 
-/** Returns the requests that the client repeated after it had continued a reply to them: it starts over on purpose. */
+/**
+ * Returns the requests that the client repeated after it had continued a reply to them. Such a client starts over on
+ * purpose.
+ */
 function restartedRequests(evidence: readonly TurnEvidence[]): ReadonlySet<string> {
   const continued = new Set<string>();
   const restarted = new Set<string>();
@@ -69,8 +72,8 @@ function shortTextsOf(
 }
 
 /**
- * Returns the last turn that continues a reply to each request. A reply that is newer than this turn
- * replaces the branch: the client went back to the request.
+ * Returns, for each request, the last turn that continues a reply to it. A still newer reply means that the client went
+ * back to the request.
  */
 function lastContinuations(
   evidence: readonly TurnEvidence[],
@@ -113,7 +116,7 @@ function usedSummaries(
   return used;
 }
 
-/** Returns names of the history that a request for a summary has. */
+/** Returns the names of the history that a request for a summary repeats. */
 function historiesOf(
   { parent, repeated, link }: TurnEvidence,
   evidence: readonly TurnEvidence[],
@@ -123,14 +126,17 @@ function historiesOf(
   return link.isCompaction ? [...root, `window ${windowName(link)}`] : root;
 }
 
-/** True if both are requests for a summary: the client says so, or one repeats the other's order. */
+/**
+ * True if both turns are replies to a request for a summary: the client says so, or both requests have the same last
+ * message.
+ */
 function asksAlike({ order, link }: TurnEvidence, other: UsedSummary): boolean {
   if (link.isCompaction && other.isCompaction) return true;
   if (order === undefined || other.order === undefined) return false;
   return order.startsWith(other.order) || other.order.startsWith(order);
 }
 
-/** Returns the last turn that works in each window of a thread, as its client counts them. */
+/** Returns the last turn in each window of a thread that is not a summary. Windows are counted by the client. */
 function lastTurnsOfWindows(evidence: readonly TurnEvidence[]): ReadonlyMap<string, number> {
   return new Map(
     evidence

@@ -1,12 +1,12 @@
 import { digest } from "../tree/message-keys.ts";
 import { lineEnd, longLines, passedOnText, visitLinesIn } from "./text-pieces.ts";
 
-/** Maximum number of turns that are remembered for one line. */
+/** Maximum number of turns to remember for one line. */
 const maxTurnsOfLine = 32;
 
 /**
- * The lines of the texts that turns sampled. A later message that quotes at least half of a text's
- * lines passes it on.
+ * The lines of the texts that turns sampled. A later message passes a text on if it quotes at least half of the text's
+ * lines.
  */
 export class SampledTexts {
   /** For each line, the turns whose texts have it: at most the newest `maxTurnsOfLine`, oldest first. */
@@ -60,12 +60,16 @@ export interface PassedText {
   readonly digest: string;
 }
 
-/** The texts that turns passed to tools. A conversation that starts with such a text was started by the tool call. */
+/** The texts that turns passed to tools. If a conversation starts with such a text, the call started it. */
 export class PassedTexts {
-  /** The texts by the key of their first line. Later turns follow earlier ones. */
+  /** The texts by the key of their first line. Under one key, the newest text is last. */
   readonly #texts = new Map<string, PassedText[]>();
 
-  /** @param text - Without spaces around it. */
+  /**
+   * Adds a text that a turn passed to a tool.
+   *
+   * @param text - Without spaces around it.
+   */
   add(text: string, turn: number): void {
     const key = keyOfLine(text.slice(0, lineEnd(text, 0)).trimEnd());
     const texts = this.#texts.get(key) ?? [];
@@ -100,7 +104,7 @@ export class PassedTexts {
   }
 }
 
-/** Returns a short key, so that few texts are compared with a line. */
+/** Returns a short key of a line. Few texts have the same key. */
 function keyOfLine(line: string): string {
   return `${line.length} ${line.slice(0, 64)}`;
 }

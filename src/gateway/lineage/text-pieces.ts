@@ -1,9 +1,9 @@
 import { parseJsonText } from "../../json/parse-json.ts";
 
-/** Shorter lines say too little to recognise a text by. */
+/** Minimum length of a line by which a text is recognised. Shorter lines occur in many texts. */
 const minLineLength = 12;
 
-/** Called with each line of a text that is long enough to recognise it by. */
+/** Called with each line of a text that is long enough to recognise the text. */
 type VisitLine = (line: string) => void;
 
 /** Calls back with the long lines of a text, without the spaces around them. */
@@ -32,8 +32,8 @@ export function longLines(text: string): readonly string[] {
 }
 
 /**
- * Calls back with the long lines of a text, and with those of the JSON strings in it: clients pass
- * texts on indented, between tags, or as a member of an object. The time is linear.
+ * Calls back with the long lines of a text, and with the long lines of the JSON strings in it. Clients pass texts on
+ * indented, between tags, or as a member of an object. The time is linear.
  */
 export function visitLinesIn(text: string, visit: VisitLine): void {
   visitLines(text, (line) => {
@@ -66,7 +66,10 @@ function visitLiteral(literal: string, visit: VisitLine): void {
 /** A block in which an agent writes a summary beside its notes. */
 const summaryBlock = /<summary>([^]*?)<\/summary>/;
 
-/** Returns the part of a turn's text that a client passes on: the summary if it is marked, or all. */
+/**
+ * Returns the part of a turn's text that a client passes on: the part that is marked as a summary, or the complete
+ * text.
+ */
 export function passedOnText(text: string): string {
   return summaryBlock.exec(text)?.[1] ?? text;
 }

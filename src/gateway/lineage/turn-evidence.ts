@@ -5,14 +5,14 @@ import { linkOf, type ClientLabels, type ClientLink } from "./client-labels.ts";
 import { PassedTexts, type PassedText, SampledTexts } from "./sampled-texts.ts";
 import { argumentTexts, longLines, passedOnText } from "./text-pieces.ts";
 
-/** The data of a turn that shows its place in the agent's work. */
+/** The data of a turn from which its lineage is derived. */
 export interface LineageTurn {
-  /** The client's messages since the turn before, or the complete conversation of a root. */
+  /** The client's messages since the previous turn; for a root, the complete conversation. */
   readonly environment: readonly ClientMessage[];
   readonly labels: ClientLabels;
 }
 
-/** A turn of a session, with what its request shows about earlier turns. */
+/** A turn of a session, with the facts in its request about earlier turns. */
 export interface TurnEvidence {
   readonly index: number;
   /** Index of the turn that it continues. Absent for a root. */
@@ -26,17 +26,17 @@ export interface TurnEvidence {
   readonly setting?: string;
   /** The request's last message. Absent if it is short. */
   readonly order?: string;
-  /** The turn's text, if it is so short that later messages with it are not recognised. */
+  /** The turn's text, if it is too short to recognise the turn by. */
   readonly shortText?: string;
   /** True for a root whose reply is a title: its system message or the reply's form says so. */
   readonly isTitle: boolean;
-  /** Earlier turns without calls whose texts the messages pass on, oldest first. */
+  /** Earlier turns without calls that the new messages quote, oldest first. */
   readonly quoted: readonly number[];
-  /** For a root with a summary of another conversation as an assistant turn: the turn that sampled the summary. */
+  /** For a root that has a summary of another conversation as an assistant turn: the turn that sampled the summary. */
   readonly lifted?: number;
-  /** For a root: the last earlier turn that it has as an assistant turn. */
+  /** For a root: the last earlier turn that the root has as an assistant turn. */
   readonly repeated?: number;
-  /** The turn that passed the user's message to a tool. */
+  /** The turn with the tool call that passed on the user's message. The call started this conversation. */
   readonly calledBy?: number;
   /** True if the turn has no calls, so that a conversation may end with it. */
   readonly isAnswer: boolean;
@@ -46,12 +46,13 @@ export interface TurnEvidence {
 const minOrderLength = 40;
 
 /**
- * Shorter arguments, such as a file's name, may also stand in other conversations. They count if the client says that a
- * sub-agent asks, or while the client has not continued the turn with their call.
+ * Minimum length of an argument that starts a conversation. Shorter ones, such as a file's name, may also occur in
+ * other conversations. They count only if the client says that a sub-agent sent the request, or while the client has
+ * not continued the turn with the call.
  */
 const minPromptLength = 40;
 
-/** Maximum number of characters of a request that are searched for texts. It bounds the time. */
+/** Maximum number of characters of a request that are searched for texts. The limit bounds the time. */
 const maxSearchedLength = 131_072;
 
 /** Minimum length of a text that identifies a turn. Texts such as "Done." do not. */
@@ -61,8 +62,8 @@ const minTextLength = 12;
 const titleOrder = /^You are a title generator\b/;
 
 /**
- * Collects what the requests of a session show about earlier turns. The work for a turn grows with
- * its new messages.
+ * Collects the facts that the requests of a session show about earlier turns. The work for a turn grows with the number
+ * of its new messages.
  */
 export class EvidenceCollector {
   readonly #all: TurnEvidence[] = [];
@@ -156,7 +157,7 @@ export class EvidenceCollector {
     return found;
   }
 
-  /** True if a conversation has a root's text without the request that it answered. */
+  /** True if a conversation has a root's text as an assistant turn, but not the request that the root answered. */
   #isLifted(turn: number, environment: readonly ClientMessage[]): boolean {
     const { parent, record, turn: sampled } = this.#nodes[turn]!;
     if (parent !== undefined || sampled.calls.length > 0) return false;
@@ -164,7 +165,10 @@ export class EvidenceCollector {
     return environment.every(({ content }) => content !== order);
   }
 
-  /** Finds the call for which a user's message before the first assistant turn was written. */
+  /**
+   * Finds the call that started a conversation: the call with the text of a user's message before the first assistant
+   * turn.
+   */
   #calledBy(
     environment: readonly ClientMessage[],
     { isSubagent }: ClientLink,

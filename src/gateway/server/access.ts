@@ -21,7 +21,11 @@ export interface AccessRules {
   readonly checksHost: boolean;
 }
 
-/** @throws ClientError `forbidden` if the request's `Host` or `Origin` is not this machine. */
+/**
+ * Refuses requests that a web page on another host may have caused.
+ *
+ * @throws ClientError `forbidden` if the request's `Host` or `Origin` is not this machine.
+ */
 export function requireLocal({ headers }: Request, { checksHost }: AccessRules): void {
   if (!checksHost) return;
   const host = headers.get("host");
@@ -35,8 +39,8 @@ export function requireLocal({ headers }: Request, { checksHost }: AccessRules):
 }
 
 /**
- * Accepts the admin. Without an admin token, accepts every request that does not carry an agent's
- * key.
+ * Accepts a request with the admin token. If the gateway has no admin token, accepts every request that does not carry
+ * an agent's key.
  *
  * @throws ClientError `unauthorized` for any other request.
  */
@@ -51,8 +55,8 @@ export function requireAdmin({ headers }: Request, rules: AccessRules, { store }
 }
 
 /**
- * Accepts the admin and the owner of the session, even after its end. The error is the same for an
- * unknown session, so that a stranger cannot probe for session ids.
+ * Accepts a request with the admin token or the session's `ownerToken`, even after the session's end. The error is the
+ * same for an unknown session, so that a stranger cannot probe for session ids.
  *
  * @throws ClientError `unauthorized` for any other request.
  */

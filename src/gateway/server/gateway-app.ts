@@ -18,8 +18,8 @@ const listedModel = "policy";
 /**
  * Creates the gateway's HTTP application.
  *
- * @param endpointOf - Present when a run plays its tasks: then the routes of tasks replace the
- *   routes that open and end sessions.
+ * @param endpointOf - Returns the task endpoint of a session, for the gateway of a run. The routes of tasks then
+ *   replace the routes that open and end sessions.
  */
 export function createGatewayApp(
   gateway: Gateway,

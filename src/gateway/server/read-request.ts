@@ -23,7 +23,11 @@ const maxConcurrentBytes = 16 * maxBodySize;
 export class BodyBudget {
   #used = 0;
 
-  /** @throws ClientError `overloaded` if the total would exceed the maximum. */
+  /**
+   * Reserves bytes for a body.
+   *
+   * @throws ClientError `overloaded` if the total would exceed the maximum.
+   */
   take(size: number): void {
     if (this.#used + size > maxConcurrentBytes) {
       const message = "Cannot read the body: too many large bodies are in progress";

@@ -110,7 +110,7 @@ function readReward(body: Json): SessionReward | undefined {
   };
 }
 
-/** Returns a session's tree as JSON, without token ids. */
+/** Returns a session's tree for JSON, without token ids. */
 function describeSession({ identity, tree, lineage, reward, activeCount }: GatewaySession): object {
   const { tokenHash: _sampling, ownerHash: _owner, ...about } = identity;
   return {

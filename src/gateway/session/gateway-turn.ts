@@ -11,7 +11,7 @@ export interface GatewayTurn extends ShownTurn {
   readonly dialect: DialectName;
   /** The model's name as the client spelled it. */
   readonly model: string;
-  /** The client's messages since the turn before. */
+  /** The client's messages since the previous turn. */
   readonly environment: readonly ClientMessage[];
   /**
    * True if the first message comes from `instructions`, which a continuation by reply id does not
@@ -19,13 +19,13 @@ export interface GatewayTurn extends ShownTurn {
    */
   readonly hasInstructions: boolean;
   readonly sampling: SamplingParameters;
-  /** The form that the engine enforced. Absent if the turn was sampled freely. */
+  /** The constraint that the engine enforced. Absent if the turn was sampled freely. */
   readonly constraint?: SamplingConstraint["type"];
   readonly finish: ReplyFinish;
   readonly notes: readonly (PlacementNote | PromptNote)[];
   readonly attemptCounts: Readonly<Record<string, number>>;
   readonly isFormatError: boolean;
-  /** Names that the client gave its conversation. They do not identify the session. */
+  /** Names that the client gave its conversation. Two sessions may have the same names. */
   readonly labels: Readonly<Record<string, string>>;
   readonly promptTokenCount: number;
   /** Milliseconds since the epoch. */

@@ -17,7 +17,7 @@ export interface TurnEntry {
   readonly sessionId: string;
   /** The turn's unique number in the session, by which other entries refer to it. */
   readonly index: number;
-  /** Number of requests that the session had started. */
+  /** Number of requests that the session had started before this turn ended. */
   readonly requestCount: number;
   readonly parentIndex?: number;
   readonly cause?: RootCause;
@@ -28,7 +28,7 @@ export interface TurnEntry {
   readonly tools?: string;
   readonly parts: readonly ReplyPart[];
   readonly record: GatewayTurn;
-  /** The gateway's counts since the line before that has any. */
+  /** The counts since the previous line with counts. Absent if there are none. */
   readonly counts?: Partial<GatewayCounts>;
 }
 
@@ -53,7 +53,7 @@ export type JournalEntry =
   | {
       readonly type: "counted";
       readonly run: string;
-      /** The gateway's counts since the line before that has any. */
+      /** The counts since the previous line with counts. */
       readonly counts: Partial<GatewayCounts>;
     }
   | { readonly type: "delivered"; readonly sessionId: string; readonly index: number }

@@ -38,7 +38,7 @@ interface RecentBody {
   /** Offset of the conversation's first item, in bytes. */
   readonly start: number;
   readonly messages: readonly ClientMessage[];
-  /** In order of their offsets. */
+  /** The cuts, in order of their offsets. */
   readonly cuts: readonly Cut[];
 }
 

@@ -9,7 +9,7 @@ type Json = Readonly<Record<string, unknown>>;
  * Remembers the exact values of the request's tools, because the chat template prints them.
  *
  * @param text - The JSON that `fields` was read from.
- * @throws ClientError `invalid` for a value that Python cannot represent either.
+ * @throws ClientError `invalid` for a value that neither JavaScript nor Python can represent.
  */
 export function rememberTools(fields: unknown, text: string | Uint8Array): void {
   const tools = (fields as Json | null)?.["tools"];

@@ -6,7 +6,7 @@ interface ReplyHead {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Callbacks for the fate of a reply. */
+/** Callbacks for the delivery of a reply. */
 interface FeedReader {
   /** Called once, when a reader has received the complete reply. */
   onDelivered(): void;

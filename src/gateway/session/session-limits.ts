@@ -8,7 +8,7 @@ export interface SessionLimits {
   readonly maxSessionTokens: number;
   /** Maximum of prompt and output together, in tokens. Default: the engine's. */
   readonly maxContextTokens: number;
-  /** Maximum number of turns that a session samples at once. Default 64. */
+  /** Maximum number of turns that a session samples at the same time. Default 64. */
   readonly maxParallelTurns: number;
   /** Maximum number of concurrent requests over all sessions. Default 4,096. */
   readonly maxRequests: number;

@@ -16,7 +16,7 @@ export interface SessionRequest {
   readonly groupId?: string;
   /** 0-based index in the group. Default: the next free one. */
   readonly sampleIndex?: number;
-  /** Default: the number of sessions before it. */
+  /** The seed of the session. Default: the number of sessions before it. */
   readonly seed?: number;
   readonly metadata?: Readonly<Record<string, unknown>>;
 }
@@ -31,14 +31,18 @@ const keptFinished = 100_000;
 interface StoreOptions {
   readonly rules: TreeRules;
   readonly limits: SessionLimits;
-  /** Count the requests and turns of all sessions. */
+  /** Counters of the requests and turns of all sessions. */
   readonly counters: Pick<GatewayCounters, "add">;
   readonly clock: Pick<Clock, "now">;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
 }
 
-/** @throws ClientError `invalid` for an empty name. */
+/**
+ * Refuses an empty name.
+ *
+ * @throws ClientError `invalid` for an empty name.
+ */
 function requireName(name: string | undefined, place: string, otherwise: string): void {
   if (name === undefined || name.trim() !== "") return;
   const message = `Cannot use an empty ${place}: give it a name, or leave it out for ${otherwise}`;
@@ -157,7 +161,7 @@ export class SessionStore {
     this.#keepFinished(identity);
   }
 
-  /** Registers an episode without a known session, so that its index is not used again. */
+  /** Registers an episode that has no known session, so that no other session gets its index. */
   restoreWritten(place: SessionPlace): void {
     this.#register(place);
   }
@@ -207,7 +211,11 @@ export class SessionStore {
     return this.#byId.get(sessionId);
   }
 
-  /** @throws ClientError `finished` if the session is over, `not-found` if the id is unknown. */
+  /**
+   * Returns the open session with an id.
+   *
+   * @throws ClientError `finished` if the session is over, `not-found` if the id is unknown.
+   */
   requireById(sessionId: string): GatewaySession {
     const session = this.#byId.get(sessionId);
     if (session !== undefined) return session;

@@ -53,7 +53,7 @@ export interface SessionReward {
   readonly turnRewards?: readonly number[];
 }
 
-/** The reason why the last request produced no turn, if the agent could not have prevented it. */
+/** The reason why the last request produced no turn, if the agent did not cause it. */
 export type SessionSetback =
   /** The engine failed. */
   | { readonly type: "failure"; readonly error: RolloutError }
@@ -67,7 +67,7 @@ export class GatewaySession {
   readonly memory: SessionMemory;
   readonly bodies: RecentBodies;
   readonly retries = new ReplyCache();
-  /** Count the session's requests and turns. */
+  /** Counters of the session's requests and turns. */
   readonly counters: GatewayCounters;
   readonly #limits: SessionLimits;
   readonly #clock: Pick<Clock, "now">;
@@ -139,6 +139,8 @@ export class GatewaySession {
   }
 
   /**
+   * Requires that the session may sample one more turn.
+   *
    * @throws ClientError `finished` if the session is over or has reached a limit, `overloaded` if
    *   too many of its turns are being sampled.
    */
@@ -242,7 +244,7 @@ export class GatewaySession {
     this.#sampledCount += node.record.generation.outputIds.length;
   }
 
-  /** The place of each turn in the agent's work, as far as the requests until now show it. */
+  /** The lineage of each turn, as far as the requests so far show it. */
   get lineage(): readonly TurnLineage[] {
     return deriveLineage(this.#evidence.all);
   }

@@ -21,15 +21,15 @@ export interface SessionEnd {
   readonly reward?: SessionReward;
   /** The reason why the session has no score, for example an agent that stopped early. */
   readonly failure?: Failure;
-  /** Replaces the end that follows from `reward` and `failure`. */
+  /** The end of the session, in place of the end that follows from `reward` and `failure`. */
   readonly end?: RolloutEnd & ScoreFields;
   /** Milliseconds since the epoch. */
   readonly atMs: number;
 }
 
 /**
- * Converts a session to an episode. Its rows are the segments, and the trained turns are the turns,
- * row by row. A session without a reward gives an episode without one.
+ * Converts a session to an episode. Each row becomes a segment. The trained turns become the episode's turns, row by
+ * row. A session without a reward gives an episode without one.
  */
 export function toEpisode(
   { identity, tree, lineage }: Pick<GatewaySession, "identity" | "tree" | "lineage">,
@@ -68,7 +68,7 @@ export function toEpisode(
   };
 }
 
-/** Returns the indexes of the turns that nothing continued. */
+/** Returns the indexes of the rejected turns: those that no later turn continued or used. */
 function rejectedTurns(lineage: readonly TurnLineage[]): ReadonlySet<number> {
   return new Set(lineage.flatMap(({ rejected }, index) => (rejected === undefined ? [] : [index])));
 }
@@ -81,8 +81,8 @@ const usingEdges: ReadonlySet<TurnEdge> = new Set([
 ]);
 
 /**
- * Returns the indexes of the turns that a later request uses. The client has received them, also if the
- * gateway died before it recorded their delivery.
+ * Returns the indexes of the turns that a later request uses. The client has received these turns, even if the gateway
+ * died before it recorded their delivery.
  */
 function usedTurns(lineage: readonly TurnLineage[]): ReadonlySet<number> {
   return new Set(

@@ -5,7 +5,7 @@ import { exactKey } from "../../json/exact-json.ts";
 
 /** A request's list of tools. */
 interface ToolList {
-  /** Part of the key, because dialects read the same list differently. */
+  /** The protocol of the request. It is part of the key, because dialects read the same list differently. */
   readonly dialect: DialectName;
   readonly list: readonly unknown[];
 }
@@ -16,7 +16,10 @@ interface ToolList {
  */
 export class ToolCache {
   readonly #byText = new TextCache<ToolSet>();
-  /** Faster than the text: most requests share the list object, because its text is parsed once. */
+  /**
+   * The tools by the list object. A lookup is faster than by the text: most requests share the object, because its text
+   * is parsed once.
+   */
   readonly #byList = new WeakMap<readonly unknown[], Map<DialectName, ToolSet>>();
 
   /** Returns the cached tools of a list, or the result of `read`. */

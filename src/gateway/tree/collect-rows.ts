@@ -7,8 +7,8 @@ import type { TurnNode } from "./turn-node.ts";
 export const rowChoices = ["all", "main", "longest"] as const;
 
 /**
- * The paths through a session that become rows: all, the newest of the agent's first conversation,
- * or the longest.
+ * The paths through a session that become rows: all of them (`all`), the newest one of the agent's first conversation
+ * (`main`), or the longest one (`longest`).
  */
 export type RowChoice = (typeof rowChoices)[number];
 
@@ -22,18 +22,18 @@ export interface TreeRow<Record extends PathTurn> {
 }
 
 /**
- * Returns the training rows of a session: one for each leaf of the tree. A turn that several rows
- * share is trained in the newest one and belongs to the prompt of the others, with mask 0. Turns
- * that the client never received completely are left out unless a later turn answers them or uses their
- * text. Rejected turns, which no turn continues, are left out before shared turns are assigned.
+ * Returns the training rows of a session: one for each leaf of the tree. A turn that several rows share is trained in
+ * the newest row. In the other rows it is a part of the prompt, with mask 0. Turns that the client never received
+ * completely are left out unless a later turn answers them or uses their text. Rejected turns, which no turn continues,
+ * are left out before shared turns are assigned.
  *
  * @param nodes - All turns of the session in sampling order.
  * @param options.choice - Default: all rows.
  * @param options.rejected - Indexes of the turns that must not be trained. Default: none.
- * @param options.received - Indexes of turns that the client has received, although their delivery was
- *   not recorded. Default: none.
- * @param options.isMain - True for the turns of the agent's own conversation, by index, as opposed
- *   to titles. Default: all.
+ * @param options.received - Indexes of turns that the client has received, although their delivery was not recorded.
+ *   Default: none.
+ * @param options.isMain - True for the turns of the agent's own conversation, by index, as opposed to titles. Default:
+ *   all.
  */
 export function collectRows<Record extends PathTurn>(
   nodes: readonly TurnNode<Record>[],
@@ -70,7 +70,11 @@ interface RowPath<Record extends PathTurn> {
   readonly firstTrained: number;
 }
 
-/** @param nodes - The turns that rows may contain, in sampling order. */
+/**
+ * Returns the path of each row: from the root to the newest turn of a branch.
+ *
+ * @param nodes - The turns that rows may contain, in sampling order.
+ */
 function findPaths<Record extends PathTurn>(
   nodes: readonly TurnNode<Record>[],
 ): readonly RowPath<Record>[] {

@@ -11,7 +11,11 @@ import { ClientError } from "../client-error.ts";
 
 /** Text that is removed from messages before they are compared. */
 export interface IgnoredText {
-  /** @throws ClientError `invalid` if the pattern needs too many steps for this text. */
+  /**
+   * Returns the text without the matches of the pattern.
+   *
+   * @throws ClientError `invalid` if the pattern needs too many steps for this text.
+   */
   readonly remove: (text: string) => string;
 }
 
@@ -20,7 +24,7 @@ const baseSteps = 1_000_000;
 const stepsPerCharacter = 100;
 
 /**
- * Compiles a pattern of the settings for use on clients' text, in linear time.
+ * Compiles a pattern of the settings for use on clients' text. Matching takes linear time.
  *
  * @throws UsageError for back-references and the flag `v`, which are not possible in linear time.
  */

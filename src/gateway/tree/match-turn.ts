@@ -17,7 +17,7 @@ type TurnMatch =
       readonly byId: boolean;
       readonly notes: readonly PlacementNote[];
     }
-  /** The ids are this gateway's, but the content was changed by the client. */
+  /** An id of this gateway came back, but the client changed the content. */
   | { readonly type: "edited" }
   | { readonly type: "other" };
 
@@ -58,7 +58,7 @@ function matchCalls(message: ClientAssistant, turn: SentTurn): TurnMatch {
   return hasAllIds ? { type: "edited" } : { type: "other" };
 }
 
-/** The client's last spelling of a call's arguments, which it usually repeats with each request. */
+/** The text in which the client last wrote a call's arguments. Clients usually repeat it with each request. */
 const spellings = new WeakMap<SentTurn["calls"][number], string>();
 
 function isSameValue(argumentsText: string, sent: SentTurn["calls"][number]): boolean {

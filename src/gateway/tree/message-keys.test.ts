@@ -63,19 +63,31 @@ describe("results of calls", () => {
     });
   });
 
-  test("keep their place if no call matches, or the call already has a result", () => {
+  test("keep their place if no call matches", () => {
     expect(order([user("U"), result("z", "Z"), turn("a"), user("V"), result("a", "A")])).toEqual({
       texts: "U,Z,A,V",
       notes: ["result-without-call", "results-reordered"],
     });
-    const twice = [
-      turn("a", "b"),
-      result("a", "A"),
+  });
+
+  test("replace an earlier result of their call after the same turn", () => {
+    const turns = [turn("a", "b"), result("a", "running"), result("a", "A"), result("b", "B")];
+    expect(order(turns)).toEqual({ texts: "A,B", notes: ["second-result"] });
+    const late = [turn("a", "b"), result("a", "1"), result("b", "B"), user("U"), result("a", "2")];
+    expect(order(late)).toEqual({ texts: "2,B,U", notes: ["results-reordered", "second-result"] });
+    const thrice = [turn("a"), result("a", "1"), result("a", "2"), result("a", "3")];
+    expect(order(thrice)).toEqual({ texts: "3", notes: ["second-result"] });
+  });
+
+  test("stay where they are if the call has a result before a later turn", () => {
+    const later = [
+      turn("a"),
+      result("a", "running"),
+      turn("b"),
       result("b", "B"),
-      user("U"),
-      result("a", "new"),
+      result("a", "A"),
     ];
-    expect(order(twice)).toEqual({ texts: "A,B,U,new", notes: [] });
+    expect(order(later)).toEqual({ texts: "running,B,A", notes: ["second-result"] });
   });
 
   test("with unknown ids are assigned to the calls without a result", () => {

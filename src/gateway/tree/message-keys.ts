@@ -49,6 +49,8 @@ export interface KeyedMessage {
   readonly answers?: CallPlace;
   /** True for a result with an id that no call has. It is assigned to a call without a result. */
   readonly isOrphan?: true;
+  /** True for a second result of a call. */
+  readonly isSecond?: true;
 }
 
 /** An anomaly between two turns. */
@@ -84,10 +86,12 @@ export function keyMessages(
     }
     const end = nextAssistantIndex(messages, index);
     const ordered = orderMessages(messages, { start: index, end, finder, rules, digests });
-    const isReordered = ordered.some((each, place) => each.index !== index + place);
-    if (isReordered) anomalies.push({ index, note: "results-reordered" });
+    if (ordered.some((each, place) => each.index < (ordered[place - 1]?.index ?? 0)))
+      anomalies.push({ index, note: "results-reordered" });
     if (ordered.some((each) => each.isOrphan === true))
       anomalies.push({ index, note: "result-without-call" });
+    if (ordered.some((each) => each.isSecond === true))
+      anomalies.push({ index, note: "second-result" });
     if (finder.hasOpen) anomalies.push({ index, note: "call-without-result" });
     for (const each of ordered) keyed.push(each);
     index = end;
@@ -102,8 +106,8 @@ function nextAssistantIndex(messages: readonly ClientMessage[], start: number): 
 }
 
 /**
- * Orders the messages between two turns: first results of their calls, then the others in their
- * order.
+ * Orders the messages between two turns: first results of their calls, then the others in their order. Of several
+ * results for one call, only the last is kept: a client may send a placeholder first.
  */
 function orderMessages(
   messages: readonly ClientMessage[],
@@ -130,7 +134,12 @@ function orderMessages(
     const key = once(() => `tool ${name} ${digests.digest(message.content)};`);
     if (found === undefined) orphans.push({ message, index, key, isOrphan: true });
     else if (found.isFirst) results.push({ message, index, key, answers: found });
-    else others.push({ message, index, key, answers: found });
+    else {
+      const again = { message, index, key, answers: found, isSecond: true } as const;
+      const earlier = results.findIndex(({ answers }) => isSamePlace(answers, found));
+      if (earlier === -1) others.push(again);
+      else results[earlier] = again;
+    }
   }
   // The template pairs them with these calls in order.
   const open = orphans.length === 0 ? [] : finder.open;
@@ -144,6 +153,10 @@ function orderMessages(
     ({ answers: left }, { answers: right }) => left.at - right.at || left.place - right.place,
   );
   return [...results, ...others];
+}
+
+function isSamePlace(left: CallPlace, right: CallPlace): boolean {
+  return left.at === right.at && left.place === right.place;
 }
 
 /** Returns the text's hash. Different texts have different hashes. */

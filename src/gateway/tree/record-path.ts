@@ -7,10 +7,7 @@ import type { TurnNode } from "./turn-node.ts";
 /** The prompt and the output of a turn on a path. */
 export interface PathTurn {
   readonly generation: Generation;
-  /**
-   * The ids before the output: the complete prompt of a root, otherwise the ids since the turn
-   * before.
-   */
+  /** The ids before the output: the complete prompt of a root, otherwise the ids since the previous turn. */
   readonly prompt:
     | { readonly type: "root"; readonly ids: readonly number[] }
     | { readonly type: "delta"; readonly delta: EnvironmentDelta };
@@ -28,10 +25,10 @@ export function pathTo<Record>(leaf: TurnNode<Record>): readonly TurnNode<Record
 }
 
 /**
- * Records the turns of a path as an episode records its turns. The recorder's next prompt continues
- * the last one.
+ * Records the turns of a path in the way in which an episode records its turns. The recorder's next prompt continues
+ * the last turn of the path.
  *
- * @param options.recorder - Gets another segment. Default: a new recorder.
+ * @param options.recorder - The recorder, which begins a segment for the path. Default: a new one.
  * @param options.trained - The turns that the segment's row trains. Default: none.
  */
 export function recordPath<Record extends PathTurn>(

@@ -28,15 +28,15 @@ export interface Placement<Record> {
   /** The messages after the continued turn, or the complete conversation. Results are in order. */
   readonly environment: readonly ClientMessage[];
   readonly notes: readonly PlacementNote[];
-  /** Identifies the node among its siblings. See `SessionTree`. */
+  /** The key of the node among its siblings. See `SessionTree`. */
   readonly key: PlaceKey;
 }
 
-/** The key that the requests of one node share, counted from the turn before it. */
+/** The key of a request among the requests that continue the same turn. */
 export interface PlaceKey {
   /** A number that stands for the tools. */
   readonly tools: number;
-  /** A digest of the messages since the turn before. */
+  /** A digest of the messages since the previous turn. */
   readonly environment: string;
   readonly holdsAssistant: boolean;
 }
@@ -398,7 +398,7 @@ function placeName(
   return parent === undefined ? `${tools}\n${environment}` : environment;
 }
 
-/** Chooses among matching turns: the newest that came back with its id, otherwise the newest. */
+/** Chooses among matching turns: the newest one of those that came back with their id, otherwise the newest one. */
 function choose<Record>(reached: readonly Walk<Record>[]) {
   if (reached.length === 0) return undefined;
   const withId = reached.filter(({ byId }) => byId);

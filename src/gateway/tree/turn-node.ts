@@ -10,15 +10,15 @@ export const rootCauses = [
    * No part of the request was sampled here, for example in a sub-agent or a second conversation.
    */
   "new-conversation",
-  /** The prompt of an earlier root again: an unmarked retry or a second attempt. */
+  /** The prompt is that of an earlier root: an unmarked retry, or a second attempt. */
   "repeated-prompt",
-  /** The same conversation with other tools, which templates print before it. */
+  /** The conversation is continued with other tools, which templates print before it. */
   "tools-changed",
   /** A sampled turn, or a message before it, was changed. */
   "history-edited",
   /** A turn that was sampled here follows another history, usually after compaction. */
   "moved-turn",
-  /** An assistant turn that was not sampled here. */
+  /** The conversation has an assistant turn that was not sampled here. */
   "foreign-assistant",
   /** The request ends with a sampled turn and adds no answer. */
   "no-environment",
@@ -39,8 +39,10 @@ const placementNotes = [
   "results-reordered",
   /** A call has no result before the next turn. */
   "call-without-result",
-  /** A result's id belongs to no call. */
+  /** No call has the id of a result. */
   "result-without-call",
+  /** A call has a second result, which replaces the first one or follows the next turn. */
+  "second-result",
   /** A turn with calls came back with other ids. */
   "ids-differ",
   /** Several turns matched; the newest was chosen. */
@@ -85,12 +87,12 @@ export function toSentTurn(parts: readonly ReplyPart[]): SentTurn {
 export interface TurnNode<Record> {
   /** 0-based index in sampling order. */
   readonly index: number;
-  /** The turn that it continues. Absent for a root. */
+  /** The turn that this turn continues. Absent for a root. */
   readonly parent: TurnNode<Record> | undefined;
   readonly children: readonly TurnNode<Record>[];
-  /** The reason why it is a root. Absent otherwise. */
+  /** The reason why the turn is a root. Absent for any other turn. */
   readonly cause: RootCause | undefined;
-  /** Equal for turns with one parent (or none) whose requests were equal. */
+  /** A key that turns share if they continue the same turn (or none) and their requests were equal. */
   readonly place: string;
   /** A number that stands for the tools. Absent for a turn that continues another. */
   readonly tools: number | undefined;

@@ -6,13 +6,12 @@ import { measureTurnForms, wholeTurns, type TurnForms } from "./turn-forms.ts";
 /** The rules by which a chat template renders calls and their results. */
 export interface CallHabits {
   /**
-   * True if it accepts ids of any length. Otherwise an id must have nine letters and digits, as for
-   * Mistral.
+   * True if the template accepts ids of any length. Otherwise an id must have nine letters and digits, as for Mistral.
    */
   readonly takesAnyId: boolean;
   /**
-   * True if it renders a call as `functions.NAME:INDEX` instead of its id, and a result under the
-   * result's own id, as Kimi K2's does.
+   * True if the template renders a call as `functions.NAME:INDEX` instead of its id, and a result under the result's
+   * own id, as Kimi K2's does.
    */
   readonly numbersCalls: boolean;
   /**
@@ -20,14 +19,11 @@ export interface CallHabits {
    * The id must then be `functions.NAME:NUMBER`, with a number that counts the conversation's calls.
    */
   readonly namesByIds: boolean;
-  /** True if it looks up a result's call in the entire conversation, so that ids must be unique. */
+  /** True if the template looks up a result's call in the entire conversation, so that ids must be unique. */
   readonly looksUpIds: boolean;
-  /**
-   * True if it renders all calls of a turn. Otherwise it refuses or drops the calls after the
-   * first.
-   */
+  /** True if the template renders all calls of a turn. Otherwise it refuses or drops the calls after the first one. */
   readonly showsAllCalls: boolean;
-  /** True if it renders no calls but accepts turns with calls, as LFM2's does. */
+  /** True if the template accepts turns with calls and does not render the calls, as LFM2's does. */
   readonly dropsCalls: boolean;
   /**
    * True if it prints arguments that are no JSON object, as a client may send them: unchanged, or as a JSON string.
@@ -37,7 +33,7 @@ export interface CallHabits {
   readonly turnForms: TurnForms;
 }
 
-/** Rules for templates that cannot be measured. Ids made for them suit every template. */
+/** Rules for templates that cannot be measured. The ids that these rules lead to suit every template. */
 export const strictestHabits: CallHabits = {
   takesAnyId: false,
   numbersCalls: false,
@@ -141,7 +137,11 @@ function otherProbe(name: string): string {
   return name === "probe_alpha" ? "probe_beta" : "probe_alpha";
 }
 
-/** @param nameOf - The name of the tool in a call. Its arguments and its result keep the original name. */
+/**
+ * Returns the messages of a round of calls: the calls, then their results.
+ *
+ * @param nameOf - The name of the tool in a call. Its arguments and its result keep the original name.
+ */
 function messagesOf(round: Round, nameOf = (name: string): string => name): readonly Message[] {
   const toolCalls = round.map(({ id, name, value }) => {
     return { id, name: nameOf(name), argumentsText: `{"n": "${value}"}` };

@@ -21,7 +21,7 @@ import { divideTurn, formOf } from "./turn-forms.ts";
 
 /** The data of a turn from which the next turn's prompt is built. */
 export interface ShownTurn extends PathTurn {
-  /** The messages that the policy received since the turn before. */
+  /** The messages that the policy received since the previous turn. */
   readonly shown: readonly Message[];
   readonly message: KnownTurn["message"];
 }
@@ -137,10 +137,9 @@ export class PromptBuilder {
   }
 
   /**
-   * Keeps the recorded path to a sampled turn for the turn that continues it, which avoids recording
-   * it again.
+   * Keeps the recorded path to a sampled turn for the turn that continues it, which avoids recording it again.
    *
-   * @param recorder - The recorder of the turn's prompt. Passed over to the builder.
+   * @param recorder - The recorder of the turn's prompt. The builder owns it from now on.
    */
   keep(node: TurnNode<ShownTurn>, recorder: TrajectoryRecorder): void {
     recorder.appendTurn(node.record.generation, { isTrained: false });
@@ -153,7 +152,9 @@ export class PromptBuilder {
     }
   }
 
-  /** Takes the kept path to a turn, if any. The next prompt changes it. */
+  /**
+   * Removes and returns the kept path to a turn, if any. The next prompt changes the path, so it cannot be used twice.
+   */
   #take(node: TurnNode<ShownTurn>): TrajectoryRecorder | undefined {
     const recorder = this.#paths.get(node);
     if (recorder === undefined) return undefined;
@@ -193,7 +194,11 @@ export class PromptBuilder {
     }
   }
 
-  /** @throws ClientError `invalid` if the chat template drops the conversation's tool results. */
+  /**
+   * Requires that the prompt has the conversation's tool results.
+   *
+   * @throws ClientError `invalid` if the chat template drops the conversation's tool results.
+   */
   #requireShown(messages: readonly Message[]): void {
     const { supports } = this.#renderer.card;
     if (supports.tool || messages.every(({ role }) => role !== "tool")) return;

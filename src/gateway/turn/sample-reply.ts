@@ -41,7 +41,7 @@ export interface SampledReply {
   readonly isFormatError: boolean;
   /** Ids that the model wrote for its calls, in order. */
   readonly writtenIds: readonly (string | undefined)[];
-  /** Number of calls that are withheld because the client accepts one. */
+  /** Number of calls that are withheld because the client accepts only one call. */
   readonly leftOutCallCount: number;
 }
 

@@ -38,7 +38,7 @@ export class StopFilter {
     return pending.slice(0, pending.length - kept);
   }
 
-  /** Releases the rest. */
+  /** Ends the text. Returns the part that was kept back. */
   end(): string {
     const rest = this.#held;
     this.#held = "";

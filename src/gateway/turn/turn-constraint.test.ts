@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { dialects } from "../dialects/registry.ts";
 import type { ReplyFinish, ReplyPart, RequestedTurn } from "../conversation.ts";
-import { isFormIgnored, unsupportedFeatures, wantedForm } from "./turn-constraint.ts";
+import { isConstraintIgnored, unsupportedFeatures, wantedConstraint } from "./turn-constraint.ts";
 
 const schema = { type: "object", properties: { n: { type: "integer" } } };
 const tools = ["look", "press"].map((name) => ({
@@ -15,10 +15,10 @@ function requested(more: object): RequestedTurn {
 
 const qwen = { parser: "qwen25", reasoningOpened: false };
 
-describe("wantedForm()", () => {
+describe("wantedConstraint()", () => {
   test("is free without a choice or format", () => {
     for (const more of [{}, { tools }, { tools, tool_choice: "none" }, { response_format: null }]) {
-      expect(wantedForm(requested(more), qwen)).toEqual({ type: "free" });
+      expect(wantedConstraint(requested(more), qwen)).toEqual({ type: "free" });
     }
   });
 
@@ -34,17 +34,17 @@ describe("wantedForm()", () => {
       messages.decode({ ...hi, output_format: form }),
     ];
     for (const request of requests) {
-      expect(wantedForm(request, qwen)).toEqual({
-        type: "held",
+      expect(wantedConstraint(request, qwen)).toEqual({
+        type: "enforceable",
         what: "text format json-schema",
         constraint: { type: "json-schema", schema },
       });
     }
-    expect(wantedForm(requested({ response_format: { type: "json_object" } }), qwen)).toMatchObject(
-      {
-        constraint: { type: "json-schema", schema: { type: "object" } },
-      },
-    );
+    expect(
+      wantedConstraint(requested({ response_format: { type: "json_object" } }), qwen),
+    ).toMatchObject({
+      constraint: { type: "json-schema", schema: { type: "object" } },
+    });
   });
 
   test("constrains the turn to calls in the model's format", () => {
@@ -67,13 +67,13 @@ describe("wantedForm()", () => {
         },
       },
     });
-    expect(wantedForm(requested({ tools, tool_choice: "required" }), qwen)).toEqual({
-      type: "held",
+    expect(wantedConstraint(requested({ tools, tool_choice: "required" }), qwen)).toEqual({
+      type: "enforceable",
       what: "tool_choice required",
       constraint: constraint(["look", "press"]),
     });
     const named = { type: "function", function: { name: "press" } };
-    expect(wantedForm(requested({ tools, tool_choice: named }), qwen)).toMatchObject({
+    expect(wantedConstraint(requested({ tools, tool_choice: named }), qwen)).toMatchObject({
       constraint: constraint(["press"]),
     });
   });
@@ -97,16 +97,16 @@ describe("wantedForm()", () => {
       { at_least_one: true, stop_after_first: true },
     ],
   ])("constrains the turn to the calls that %j allows", (more, what, names, ending) => {
-    const form = wantedForm(requested({ tools, ...more }), qwen);
-    expect(form).toMatchObject({
-      type: "held",
+    const wanted = wantedConstraint(requested({ tools, ...more }), qwen);
+    expect(wanted).toMatchObject({
+      type: "enforceable",
       what,
       constraint: { tag: { format: ending } },
     });
-    expect(names.map((name) => JSON.stringify(form).includes(`\\"name\\": \\"${name}\\"`))).toEqual(
-      names.map(() => true),
-    );
-    expect(JSON.stringify(form).match(/<tool_call>\\n/g)).toHaveLength(names.length);
+    expect(
+      names.map((name) => JSON.stringify(wanted).includes(`\\"name\\": \\"${name}\\"`)),
+    ).toEqual(names.map(() => true));
+    expect(JSON.stringify(wanted).match(/<tool_call>\\n/g)).toHaveLength(names.length);
   });
 
   test("reports that a text format is not enforced if the turn must be a call", () => {
@@ -136,7 +136,7 @@ describe("wantedForm()", () => {
       "the request gives tools, which the policy may call instead",
     ],
   ])("returns the reason for a missing enforcement: %s", (_, more, forms, why) => {
-    expect(wantedForm(requested(more), { ...qwen, ...forms })).toMatchObject({
+    expect(wantedConstraint(requested(more), { ...qwen, ...forms })).toMatchObject({
       type: "unenforceable",
       why,
     });
@@ -149,11 +149,13 @@ describe("wantedForm()", () => {
       'there is no tool "absent"',
     ],
   ])("refuses %j", (more, problem) => {
-    expect(() => wantedForm(requested(more), qwen)).toThrow(`Cannot read tool_choice: ${problem}`);
+    expect(() => wantedConstraint(requested(more), qwen)).toThrow(
+      `Cannot read tool_choice: ${problem}`,
+    );
   });
 });
 
-describe("isFormIgnored()", () => {
+describe("isConstraintIgnored()", () => {
   const said = (text: string): ReplyPart => ({ type: "text", id: "m", text });
   const called = (name: string): ReplyPart => ({
     type: "call",
@@ -188,7 +190,7 @@ describe("isFormIgnored()", () => {
     ["JSON", json, [said('{"a":'), said(" 1}")], false],
   ])("finds %s", (_, more, parts, expected) => {
     const finish: ReplyFinish = { type: "stop" };
-    expect(isFormIgnored(requested(more), { parts, finish })).toBe(expected);
-    expect(isFormIgnored(requested(more), { parts, finish: { type: "length" } })).toBe(false);
+    expect(isConstraintIgnored(requested(more), { parts, finish })).toBe(expected);
+    expect(isConstraintIgnored(requested(more), { parts, finish: { type: "length" } })).toBe(false);
   });
 });

@@ -11,22 +11,25 @@ import type {
   UnsupportedFeature,
 } from "../conversation.ts";
 
-/** The form that a request requires of the turn. */
-export type WantedForm =
+/** The constraint that a request requires for the turn. `free` is none. */
+export type WantedConstraint =
   | { readonly type: "free" }
-  | HeldForm
-  /** A form that no engine can enforce. */
+  | EnforceableConstraint
+  /** A constraint that no engine can enforce here. `why` is the reason. */
   | { readonly type: "unenforceable"; readonly what: string; readonly why: string };
 
-/** A form that the engine can be asked to enforce. */
-export interface HeldForm {
-  readonly type: "held";
+/**
+ * A constraint on the turn's text or calls that an engine can enforce, such as a JSON schema. `what` names it in
+ * messages.
+ */
+export interface EnforceableConstraint {
+  readonly type: "enforceable";
   readonly what: string;
   readonly constraint: SamplingConstraint;
 }
 
-/** The facts that decide how a form can be enforced. */
-interface TurnForms {
+/** The facts that decide whether an engine can enforce a constraint on the turn. */
+interface TurnFacts {
   /** The name of the parser that reads the model's calls. Absent if the model has no parser. */
   readonly parser: string | undefined;
   /** True if the prompt ends inside an open reasoning block. */
@@ -34,18 +37,20 @@ interface TurnForms {
 }
 
 /**
- * Returns the form that a request requires: a schema for the text, or a tool that must be called. A
- * tool choice takes precedence, because a call is not text.
+ * Returns the constraint that a request requires: a schema for the text, or tools that may or must be called. A tool
+ * choice takes precedence over a schema, because a call is not text.
  *
  * @throws ClientError `invalid` if the request names a tool that it does not give.
  */
-export function wantedForm(requested: RequestedTurn, forms: TurnForms): WantedForm {
+export function wantedConstraint(requested: RequestedTurn, facts: TurnFacts): WantedConstraint {
   const { toolChoice, textFormat, tools, parallelCalls } = requested;
   const wanted = chosenTools(requested);
   if (wanted !== undefined) {
     const what = choiceName(toolChoice);
     const isCallNeeded = toolChoice.type !== "auto";
-    return hold(what, forms, () => callTag(wanted, { ...forms, isCallNeeded, parallelCalls }));
+    return toConstraint(what, facts, () =>
+      callTag(wanted, { ...facts, isCallNeeded, parallelCalls }),
+    );
   }
   if (textFormat === undefined) return { type: "free" };
   const what = `text format ${textFormat.type}`;
@@ -58,14 +63,14 @@ export function wantedForm(requested: RequestedTurn, forms: TurnForms): WantedFo
     };
   }
   const schema = textFormat.type === "json-schema" ? textFormat.schema : { type: "object" };
-  return hold(what, forms, () => ({ type: "json-schema", schema }));
+  return toConstraint(what, facts, () => ({ type: "json-schema", schema }));
 }
 
 /**
- * True if a complete turn does not have the form that the request requires, although the engine accepted it: some
- * servers accept a constraint and ignore it. A turn that was cut has no form to check.
+ * True if a complete turn violates the constraint, although the engine accepted it: some servers accept a constraint
+ * and ignore it. False for a turn that was cut.
  */
-export function isFormIgnored(
+export function isConstraintIgnored(
   requested: RequestedTurn,
   { parts, finish }: { readonly parts: readonly ReplyPart[]; readonly finish: ReplyFinish },
 ): boolean {
@@ -133,18 +138,18 @@ function badChoice(problem: string): ClientError {
   });
 }
 
-function hold(
+function toConstraint(
   what: string,
-  { reasoningOpened }: TurnForms,
+  { reasoningOpened }: TurnFacts,
   build: () => SamplingConstraint | string,
-): WantedForm {
+): WantedConstraint {
   if (reasoningOpened) {
     return { type: "unenforceable", what, why: "the turn begins inside the policy's reasoning" };
   }
   const built = build();
   return typeof built === "string"
     ? { type: "unenforceable", what, why: built }
-    : { type: "held", what, constraint: built };
+    : { type: "enforceable", what, constraint: built };
 }
 
 /** The markup of a format whose calls an engine can enforce. */
@@ -184,7 +189,7 @@ function callTag(
     parser,
     isCallNeeded,
     parallelCalls,
-  }: Pick<TurnForms, "parser"> & {
+  }: Pick<TurnFacts, "parser"> & {
     readonly isCallNeeded: boolean;
     readonly parallelCalls: boolean;
   },

@@ -17,13 +17,13 @@ import { StopFilter } from "./stop-filter.ts";
 
 /** The formats in which a model writes its turns. */
 export interface ReplyFormats {
-  /** Absent: calls are not parsed. */
+  /** The parser of calls. Absent: calls are not parsed. */
   readonly parser?: ToolCallParser;
   readonly parseOptions: Pick<
     ParseOptions,
     "dialect" | "engineVersion" | "vocabulary" | "responseTemplate"
   >;
-  /** Absent: everything is text. */
+  /** Creates a parser of reasoning. Absent: all text counts as visible text. */
   createReasoningStream?(options: { readonly opened: boolean }): ReasoningStream;
 }
 
@@ -53,12 +53,12 @@ export class TurnReader {
   readonly #stops: StopFilter;
   readonly #turn: TurnToStream;
   #calls: ToolCallStream | undefined;
-  /** The text after the reasoning, and the length of it that was released as text. */
+  /** The text after the reasoning, and the length of its part that was released as text. */
   #normal = "";
   #releasedTextLength = 0;
   /**
-   * The progress of the search for closed call blocks: offset, blocks found, calls released, offset
-   * after them.
+   * The progress of the search for closed call blocks: the offset up to which the text was searched, the number of
+   * blocks found, the number of calls released, and the offset after these.
    */
   #searchedLength = 0;
   #closedCount = 0;
@@ -93,12 +93,16 @@ export class TurnReader {
     return this.#attempts;
   }
 
-  /** Number of calls that are withheld because the client accepts one. */
+  /** Number of calls that are withheld because the client accepts only one call. */
   get leftOutCount(): number {
     return this.#leftOutCount;
   }
 
-  /** @param text - The next piece of the turn's text, without the token that ends it. */
+  /**
+   * Reads the next piece of the turn, and returns its events.
+   *
+   * @param text - The next piece of the turn's text, without the token that ends it.
+   */
   push(text: string): readonly ReplyEvent[] {
     if (this.stopText !== undefined || text === "") return [];
     if (this.#reasoning === undefined) return this.#readNormal(text);
@@ -106,19 +110,26 @@ export class TurnReader {
     return [...this.#sequencer.reasoning(reasoning), ...this.#readNormal(normalText)];
   }
 
-  /** @param ending - The finish reason, and the literal of the token that ended the turn. */
+  /**
+   * Ends the turn, and returns its last events.
+   *
+   * @param ending - The finish reason, and the literal of the token that ended the turn.
+   */
   end(ending: {
     readonly finish: "stop" | "length";
     readonly closedBy?: string;
   }): readonly ReplyEvent[] {
-    if (this.stopText !== undefined) return this.#sequencer.end();
+    const { finish, closedBy = "" } = ending;
+    const closesCall = this.#parser?.closingStops?.includes(closedBy) === true;
+    // A format with channels drops a call that is not closed, so the stop comes before the end.
+    const closing = closesCall ? this.push(closedBy) : [];
+    if (this.stopText !== undefined) return [...closing, ...this.#sequencer.end()];
     const rest = this.#reasoning?.end() ?? { reasoning: "", normalText: "" };
-    const { closedBy = "" } = ending;
-    const keepsStop = this.#parser?.closingStops?.includes(closedBy) === true;
     return [
+      ...closing,
       ...this.#sequencer.reasoning(rest.reasoning),
-      ...this.#readNormal(rest.normalText + (keepsStop ? closedBy : "")),
-      ...this.#endCalls(ending.finish),
+      ...this.#readNormal(rest.normalText),
+      ...this.#endCalls(finish),
       ...this.#sequencer.text(this.#stops.end()),
       ...this.#sequencer.end(),
     ];

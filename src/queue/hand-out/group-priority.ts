@@ -11,7 +11,7 @@ interface KnownGroup {
    */
   readonly size: number;
   left: number;
-  /** Jobs that no worker has started, as far as the hand-out knows. */
+  /** Jobs that no worker is known to have started. */
   readonly waiting: Set<string>;
   isNearlyDone: boolean;
 }

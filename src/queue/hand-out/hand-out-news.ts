@@ -16,7 +16,7 @@ export type HandOutNews =
       readonly from: PlayedFrom;
       /** The number of turns that came from a recording and were not sampled again. */
       readonly recordedTurns: number;
-      /** The reason why a recording could not be used. Absent if it was used or did not exist. */
+      /** The reason why the recording could not be used. Absent if it was used or did not exist. */
       readonly dropped?: string;
     }
   /** A worker's result could not be used, and the attempt is handed out again. */

@@ -29,7 +29,7 @@ import type { HandOutNews } from "./hand-out-news.ts";
 import { TakenColumns } from "./taken-columns.ts";
 import { RemotePolicy } from "./remote-policy.ts";
 
-/** The run to hand out, and the store and places to use. */
+/** The run to hand out, the store, and the folders for shared files. */
 export interface HandOutOptions {
   readonly store: QueueStore;
   /** The run's id: letters, digits, `_` and `-`. */
@@ -73,7 +73,7 @@ interface PlayerScope {
   readonly deadlineAtMs?: number;
 }
 
-/** The longest time that closing waits for a store that does not answer, in milliseconds. */
+/** The longest time for which closing waits for a store that does not answer, in milliseconds. */
 const farewellMs = 8_000;
 
 /**
@@ -97,9 +97,7 @@ export class HandOut implements AsyncDisposable {
   #callOff = (): void => {};
   #noWorker: string | undefined;
   #isClosing = false;
-  /**
-   * True once another process hands out the run. Nothing in the store belongs to this process then.
-   */
+  /** True once another process hands out the run. The run's entries in the store are then those of that process. */
   #isLost = false;
   #tending: Promise<void> = Promise.resolve();
 
@@ -273,7 +271,7 @@ export class HandOut implements AsyncDisposable {
     };
   }
 
-  /** Sends the recording from which an attempt resumes. Returns `undefined` if there is none. */
+  /** Sends the recording from which an attempt resumes. Returns `undefined` if the attempt has no recording. */
   async #sendPast(
     { isFork, ...place }: PlayPlace & { readonly isFork: boolean },
     past: Inputs,

@@ -20,7 +20,7 @@ const addedTogether = 500;
 /** The fields to read of a job. BullMQ's `stc` is the number of times its lock expired. */
 const lookedAt = ["name", "finishedOn", "returnvalue", "failedReason", "stc"] as const;
 
-/** The number of jobs that one check covers. */
+/** Maximum number of jobs that one check reads. */
 const lookedAfterTogether = 1_000;
 
 /**
@@ -41,14 +41,14 @@ const mostLost = 10;
 /** The lifetime of the list of cancelled jobs in the store, in seconds. */
 const cancelledS = 3_600;
 
-/** The longest time that closing waits for an unreachable store, in milliseconds. */
+/** The longest time for which closing waits for an unreachable store, in milliseconds. */
 const closeMs = 5_000;
 
 /** An accepted answer. */
 interface LandingAnswer {
-  /** The answer's file in the shared place, if it has one. */
+  /** The answer's file in the shared place. Undefined if the answer is in the message. */
   readonly file: string | undefined;
-  /** The parts of side columns that it names, if it names some. */
+  /** The parts of side columns that the answer names. Undefined if it names none. */
   readonly columns: ColumnParts | undefined;
 }
 
@@ -427,7 +427,7 @@ export class JobLedger {
     await this.#store.publish({ type: "interrupt", run: this.#run, jobs: [id] });
   }
 
-  /** Removes a job from the queue. Returns false if a worker has taken it. */
+  /** Removes a job from the queue. Returns false if a worker has already taken the job. */
   async #isRemoved(id: string): Promise<boolean> {
     const finishedOn = await this.#store.redis.hget(this.#queue.toKey(id), "finishedOn");
     if (finishedOn !== null) return false;

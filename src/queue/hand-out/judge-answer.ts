@@ -18,18 +18,22 @@ type Verdict =
       readonly type: "played";
       readonly result: AttemptResult;
       readonly worker: string;
-      /** The answer's file in the shared place. `undefined` if it has none. */
+      /** The answer's file in the shared place. `undefined` if the answer is in the message. */
       readonly file: string | undefined;
-      /** The parts of side columns that it names. The run's folder has them. `undefined` if it names none. */
+      /**
+       * The parts of side columns that the answer names. They are already in the run's folder. `undefined` if it names
+       * none.
+       */
       readonly columns: ColumnParts | undefined;
     }
   /**
-   * The job must be handed out again. `reason` describes the fault of the answer, if it has one.
+   * The job must be handed out again. `reason` describes the fault of the answer, or is `undefined` if the answer has
+   * no fault.
    */
   | { readonly type: "again"; readonly reason: string | undefined }
   | { readonly type: "thrown"; readonly error: unknown };
 
-/** Checks an answer against its job, and hands its side columns to the run's folder. */
+/** Checks an answer against its job, and writes the side columns that it names into the run's folder. */
 export async function judgeAnswer(
   handed: HandedJob,
   answer: Answer,

@@ -16,8 +16,8 @@ import {
 const lookAgainMs = 500;
 
 /**
- * The policy's gate and version for all workers of a run. They are in the store, so that workers
- * also follow them after a lost notification or a late start.
+ * The policy's gate and version for all workers of a run. Both are in the store, so that workers also follow them after
+ * a lost notification or a late start.
  */
 export class RemotePolicy {
   readonly #store: QueueStore;
@@ -67,7 +67,7 @@ export class RemotePolicy {
     return this.#state.version;
   }
 
-  /** Resolves when all changes so far are in the store, or were refused by it. */
+  /** Resolves when the store has accepted or refused all changes so far. */
   async written(): Promise<void> {
     for (let last: Promise<void> | undefined; last !== this.#writing; await last) {
       last = this.#writing;
@@ -82,9 +82,8 @@ export class RemotePolicy {
   }
 
   /**
-   * Closes the gate. Resolves when no live worker samples. Rejects if the store refuses the write;
-   * the next heartbeat then closes the gate, unless `open()` comes first. Rejects if the hand-out
-   * ends earlier.
+   * Closes the gate. Resolves when no worker with a heartbeat samples. Rejects if the store refuses the write; the next
+   * heartbeat then closes the gate, unless `open()` comes first. Rejects if the hand-out ends earlier.
    */
   async close(mode: UpdateMode): Promise<void> {
     if (mode === "finish") return;
@@ -104,7 +103,7 @@ export class RemotePolicy {
     if (this.#isInherited) this.open();
   }
 
-  /** Writes the state again if the store has lost it. Returns true if it had. */
+  /** Writes the state again if the store has lost it. Returns true if the store had lost it. */
   async keep(): Promise<boolean> {
     const found = await readPolicyState(this.#store, this.#run);
     if (found !== undefined && found.revision >= this.#state.revision) return false;
@@ -129,7 +128,7 @@ export class RemotePolicy {
     await written;
   }
 
-  /** Resolves when each live worker has acknowledged the revision. */
+  /** Resolves when each worker with a heartbeat has acknowledged the revision. */
   async #settled(revision: number): Promise<void> {
     const news = { wake: (): void => {} };
     const stop = this.#store.listen(({ type, run }) => {

@@ -27,7 +27,7 @@ export class TakenColumns implements AsyncDisposable {
   readonly #limit = new WeightLimit(mostReadBytes);
   /** The hashes of each shared file's parts that the run may not have yet. */
   readonly #open = new Map<string, Set<string>>();
-  /** The number of the last file of each writer. It still grows. */
+  /** The number of each writer's last file, which still grows. */
   readonly #last = new Map<string, number>();
   /** The end of each file's last known part. Parts before it are ignored, because an index may be read twice. */
   readonly #ends = new Map<string, number>();
@@ -50,7 +50,7 @@ export class TakenColumns implements AsyncDisposable {
   /**
    * Hands the parts that a result names to the run's folder, which syncs them before it writes a line that names them.
    *
-   * @returns a description of the first part that is missing or damaged. `undefined` if there is none.
+   * @returns a description of the first part that is missing or damaged. `undefined` if all parts are intact.
    * @throws UsageError if the disk of the run fails.
    */
   async take(columns: ColumnParts, store: ColumnStore): Promise<string | undefined> {
@@ -83,7 +83,7 @@ export class TakenColumns implements AsyncDisposable {
     }
   }
 
-  /** Reads a part from the shared folder. Returns the reason if that is not possible. */
+  /** Reads a part from the shared folder. If that is not possible, returns the reason. */
   async #read(part: ColumnPart): Promise<Uint8Array | string> {
     if (this.#shared === undefined) return `no file in the run's folder has the part ${part.hash}`;
     let bytes: Uint8Array;

@@ -29,7 +29,7 @@ export const attemptJobSchema = z.strictObject({
   run: name,
   /** The id of the hand-out. Each start of the run has its own. */
   handOut: name,
-  /** The hash of the run's terms (see `hashTerms()`). */
+  /** The hash of the run's `RunTerms` (see `hashTerms()`). */
   terms: name,
   /** The revision of the policy's state that a worker must have read before it plays. */
   policyRevision: count,
@@ -59,7 +59,7 @@ export const attemptJobSchema = z.strictObject({
    * it.
    */
   deadlineAtMs: z.number().optional(),
-  /** The lines of the recording from which it resumes. */
+  /** The recorded lines from which this play resumes. */
   past: payloadSchema.optional(),
   /**
    * The point in the run's recording after which the lines of this play are appended. Absent at the

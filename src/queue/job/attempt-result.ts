@@ -9,7 +9,7 @@ import { baseOf, recordedAtOf, recordingPointSchema, type AttemptJob } from "./a
 
 const text = z.string().max(100_000);
 
-/** A worker's answer: the place of its result, or the reason why there is none. JSON-able. */
+/** A worker's answer: a reference to the result, or the reason why there is no result. JSON-able. */
 export const answerSchema = z.discriminatedUnion("type", [
   z.strictObject({
     answer: z.literal(1),
@@ -26,10 +26,9 @@ export const answerSchema = z.discriminatedUnion("type", [
     handOut: text,
     worker: z.string().max(200),
     /**
-     * `usage`: the configuration cannot be used, and the run ends. `limit`: a limit is smaller than
-     * the shared prefix of a fork needs. `playback`: the recording does not match. `bug`: a fault
-     * of this package. `cancelled`: the result is not needed. `unfit`: this worker cannot play the
-     * job, another one may.
+     * `usage`: the configuration cannot be used, and the run ends. `limit`: a limit is smaller than the shared prefix
+     * of a fork needs. `playback`: the recording does not match. `bug`: a fault of this package. `cancelled`: the
+     * result is not needed. `unfit`: this worker cannot play the job, but another worker may be able to.
      */
     why: z.enum(["usage", "limit", "playback", "bug", "cancelled", "unfit"]),
     message: text,
@@ -48,7 +47,7 @@ export type PlayedFrom = "first" | "recording" | "anew";
 /** The first line of a result: the way in which the job was played, and the head of the episode. */
 const headSchema = z.strictObject({
   result: z.literal(1),
-  /** The hash of the recording from which it resumed (see `baseOf()`). */
+  /** The hash of the recording from which the play resumed (see `baseOf()`). */
   base: text,
   /** The job's `recordedAt`: the recorded lines follow this point. */
   recordedAt: recordingPointSchema,
@@ -57,7 +56,7 @@ const headSchema = z.strictObject({
   from: z.enum(["first", "recording", "anew"]),
   /** The number of turns from a recording. */
   recordedTurns: z.int().min(0),
-  /** The reason why a recording could not be used. Absent if it was used or did not exist. */
+  /** The reason why the recording could not be used. Absent if it was used or did not exist. */
   dropped: text.optional(),
   episode: packedHeadSchema,
 });

@@ -66,8 +66,7 @@ export interface ReadLines {
 }
 
 /**
- * Reads lines up to the first one that is damaged, belongs to another play, or does not follow the
- * line before it.
+ * Reads lines up to the first one that is damaged, is from another play, or does not follow the line before it.
  * @param start - The point that the first line follows.
  */
 export function readLines(

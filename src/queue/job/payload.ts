@@ -11,7 +11,7 @@ import type { SharedPlace } from "../place/shared-place.ts";
  */
 const looks = 6;
 
-/** The largest payload to send within the message, in bytes. Larger ones use the shared place. */
+/** The largest payload that is sent within the message, in bytes. Larger payloads use the shared place. */
 export const mostInlineBytes = 100_000;
 
 /** The largest payload, in bytes. */
@@ -48,10 +48,10 @@ function hashOf(bytes: Buffer): string {
 
 /**
  * Sends a text, or its UTF-8 bytes, within the message if it is small, and through the shared place otherwise.
- * @param name - The file's name in the shared place. The first digits of the text's hash are
- *   appended, so that files of others are not overwritten.
+ * @param name - The file's name in the shared place. The first digits of the text's hash are appended, so that files of
+ *   other processes are not overwritten.
  * @throws UsageError if the text is too large for the message and there is no shared place.
- * @throws PayloadError if the shared place refuses the file in every attempt.
+ * @throws PayloadError if the shared place refuses the file in every try.
  */
 export async function sendPayload(
   content: string | Buffer,
@@ -99,7 +99,7 @@ export async function sendPayload(
 
 /**
  * Reads a payload.
- * @throws PayloadError if it does not exist or has another hash.
+ * @throws PayloadError if the payload does not exist or has another hash.
  */
 export async function takePayload(
   payload: Payload,

@@ -8,7 +8,7 @@ export interface WorkerStart {
   readonly settings: RunSettings;
   /** The folder for recordings and large results. */
   readonly shared: string;
-  /** The run's own folder of side columns. The worker writes files of its own there. */
+  /** The run's own folder of side columns. Each worker writes separate files in it. */
   readonly columnsDir: string;
   readonly name: string;
   readonly leaseMs: number;

@@ -2,7 +2,7 @@
 interface WaitingJob {
   readonly id: string;
   readonly priority: number;
-  /** The place among jobs of the same priority. */
+  /** The job's rank among jobs of the same priority. Lower ranks are taken first. */
   readonly order: number;
 }
 
@@ -217,7 +217,7 @@ export class LocalStore {
 
   // The scripts of BullMQ. `base` is the prefix of the names of a run's jobs.
 
-  /** Adds jobs. A job that exists stays as it is. */
+  /** Adds jobs. A job that already exists is not changed. */
   addJobs(base: string, jobs: readonly NewJob[]): void {
     for (const { name, data, opts } of jobs) {
       const { jobId, priority } = opts;
@@ -264,7 +264,7 @@ export class LocalStore {
     return { id, data: this.hget(key, "data") ?? "{}", attemptsStarted };
   }
 
-  /** Renews locks. Returns the jobs with a lock that is missing or belongs to another token. */
+  /** Renews locks. Returns the jobs with a lock that is missing or held by another token. */
   extendLocks(
     base: string,
     ids: readonly string[],
@@ -292,7 +292,7 @@ export class LocalStore {
     this.#report(base, { event: "completed", jobId: id, returnvalue });
   }
 
-  /** Returns a job to the queue. It is taken before all others of its priority. */
+  /** Returns a job to the queue. Workers take it before all other jobs of its priority. */
   returnJob(base: string, id: string, token: string): void {
     this.#unlock(base, id, token);
     const lists = this.#listsOf(base);
@@ -302,7 +302,7 @@ export class LocalStore {
     else insert(lists.prioritized, { id, priority, order: -(this.#orderCount += 1) });
   }
 
-  /** Returns jobs to the queue that had no lock in this check and in the one before. */
+  /** Returns jobs to the queue that had no lock in this check and in the previous one. */
   returnStalled(base: string, checkMs: number): readonly string[] {
     const lists = this.#listsOf(base);
     if (this.#now() < lists.checkedUntilMs) return [];
@@ -315,7 +315,7 @@ export class LocalStore {
     return lost;
   }
 
-  /** Returns a job to the queue at once, because the process of its worker has ended. */
+  /** Returns a job to the queue immediately, because the process of its worker has ended. */
   returnLost(base: string, id: string, token: string): void {
     const key = `${base}:${id}:lock`;
     if (this.get(key) !== token || !this.#listsOf(base).active.has(id)) return;

@@ -5,12 +5,15 @@ const stableMs = 60_000;
 
 const backOff = { firstMs: 1_000, mostMs: 30_000 };
 
-/** The waits before workers that ended are replaced. Workers that crash again and again must not take all the CPU. */
+/**
+ * Computes the waits before workers that ended are replaced. The waits keep workers that crash repeatedly from using
+ * all of the CPU.
+ */
 export class RestartDelay {
   #failureCount = 0;
 
   /**
-   * Returns the wait before the next start, in milliseconds. The first start after an end needs none.
+   * Returns the wait before the next start, in milliseconds. The first start after an end needs no wait.
    *
    * @param playedMs - The time for which the worker that ended was ready, in milliseconds.
    */

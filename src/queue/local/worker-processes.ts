@@ -33,8 +33,8 @@ export interface WorkerProcessesOptions {
 }
 
 /**
- * The time without a heartbeat after which other workers take over the attempts of a suspended
- * process, in milliseconds.
+ * The time without a heartbeat after which other workers take over the attempts of a process that hangs, in
+ * milliseconds.
  */
 const leaseMs = 15_000;
 

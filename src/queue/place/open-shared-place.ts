@@ -4,7 +4,7 @@ import type { SharedPlace } from "./shared-place.ts";
 /**
  * Opens a shared place: a folder, or `s3://bucket/prefix`. Loads the code for the latter only if it
  * is used.
- * @throws UsageError if it cannot be used.
+ * @throws UsageError if the place cannot be used.
  */
 export async function openSharedPlace(
   where: string | undefined,

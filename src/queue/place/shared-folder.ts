@@ -7,7 +7,7 @@ import type { SharedPlace } from "./shared-place.ts";
 
 /**
  * Opens a folder that all processes can reach, for example on a file server.
- * @throws UsageError if it cannot be created.
+ * @throws UsageError if the folder cannot be created.
  */
 export async function openSharedFolder(name: string): Promise<SharedPlace> {
   const dir = path.resolve(name);

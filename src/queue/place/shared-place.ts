@@ -5,7 +5,7 @@
 export interface SharedPlace {
   /** The place's name in messages. */
   readonly shown: string;
-  /** Writes a file atomically: readers see the complete file or none. */
+  /** Writes a file atomically: a reader sees either the complete file or no file. */
   write(name: string, bytes: Buffer): Promise<void>;
   /**
    * Returns the file's bytes, at most `most + 1` of them, or `undefined` if it does not exist.

@@ -15,7 +15,7 @@ export type IdleWorker = Pick<
   "worker" | "state" | "concurrency" | "playing" | "refuses"
 >;
 
-/** Describes why none of the workers plays a run. Returns `undefined` if one plays it, or has room for it. */
+/** Describes why none of the workers plays a run. Returns `undefined` if a worker plays the run or has room for it. */
 export function describeIdle(workers: readonly IdleWorker[], run: string): string | undefined {
   const [first] = workers;
   if (first === undefined) {

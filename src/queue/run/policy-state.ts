@@ -5,7 +5,7 @@ import type { QueueStore } from "../store/queue-store.ts";
 
 const policyStateSchema = z.strictObject({
   state: z.literal(1),
-  /** A number that grows with each change. */
+  /** The number of the state. It grows with each change. */
   revision: z.int().min(0),
   /**
    * `open` if workers may sample. Otherwise, the way in which running calls end: `hold` lets them

@@ -14,7 +14,7 @@ const runEntrySchema = z.strictObject({
   /** The machine and the process id of the hand-out. */
   host: name,
   pid: count,
-  /** The run's terms; see `RunTerms`. */
+  /** Facts that a worker must share with the run. */
   terms: z.record(name, name),
   termsHash: name,
   sampling: z.record(name, z.number()),
@@ -32,9 +32,7 @@ const runEntrySchema = z.strictObject({
   startedAtMs: z.number(),
   /** The time of this entry, in milliseconds since the epoch. */
   atMs: z.number(),
-  /**
-   * The number of jobs without an answer, and of attempts with a stored result since this start.
-   */
+  /** The number of jobs without an answer, and the number of attempts with a stored result since this start. */
   waiting: count,
   landed: count,
 });

@@ -11,7 +11,7 @@ import type { Setting } from "../../composition/config/setting.ts";
  */
 export type RunTerms = Readonly<Record<string, string>>;
 
-/** Settings that are no terms: each job contains them, or only the run's folder needs them. */
+/** Settings that a worker need not share with a run: each job contains them, or only the run's folder needs them. */
 const ownToRuns: ReadonlySet<string> = new Set([
   "split",
   "tasks",
@@ -22,7 +22,7 @@ const ownToRuns: ReadonlySet<string> = new Set([
   ...samplingSettings.map(({ name }) => name),
 ]);
 
-/** Returns the terms of a run, or of a worker that was started with the same options. */
+/** Returns the facts to compare of a run, or of a worker that was started with the same options. */
 export function termsOf({ turnwright, configuration, identity, found }: RunManifest): RunTerms {
   const { contextLength, logprobConvention } = (found["engine"] ??
     {}) as Partial<EngineDescription>;
@@ -42,7 +42,7 @@ export function termsOf({ turnwright, configuration, identity, found }: RunManif
   };
 }
 
-/** Returns one hash of all terms. */
+/** Returns one hash of all facts of a run or worker. */
 export function hashTerms(terms: RunTerms): string {
   return hashOf(Object.entries(terms).toSorted(([one], [other]) => (one < other ? -1 : 1)));
 }

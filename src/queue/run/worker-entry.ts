@@ -28,7 +28,7 @@ const workerEntrySchema = z.strictObject({
   startedAtMs: z.number(),
   /** The time of this entry, in milliseconds since the epoch. */
   atMs: z.number(),
-  /** The runs that the worker refuses, each with the terms that differ. */
+  /** The runs that the worker refuses, each with the facts (`RunTerms`) that differ. */
   refuses: z.record(name, z.string().max(10_000)),
 });
 
@@ -51,8 +51,8 @@ export async function readWorkers(store: QueueStore): Promise<readonly WorkerEnt
 /**
  * Writes a worker's heartbeat, which is valid for `leaseMs`.
  * @param about - `isNext` is true if the worker has sent a heartbeat before.
- * @returns true if it counts. A next heartbeat does not count if the previous one has expired or
- *   was lost, because others may have stopped waiting for this worker.
+ * @returns true if the heartbeat counts. A later heartbeat does not count if the previous one has expired or was lost,
+ *   because other processes may have stopped waiting for this worker.
  */
 export async function writeWorker(
   store: QueueStore,

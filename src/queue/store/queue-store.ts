@@ -32,7 +32,7 @@ export interface StoreOptions {
 /** The time without a reply after which a connection counts as dead, in milliseconds. */
 const silenceMs = 15_000;
 
-/** The longest time of our own blocking calls, in milliseconds. Shorter than `silenceMs`. */
+/** The longest time for which a blocking call of this package waits, in milliseconds. Shorter than `silenceMs`. */
 export const blockMs = 5_000;
 
 /** The store of a queue: a connection for commands and one for notifications. */

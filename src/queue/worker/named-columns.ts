@@ -4,7 +4,7 @@ import type { Episode } from "../../episode/episode.ts";
 import type { Inputs } from "../../episode/inputs/input.ts";
 import { namedParts, recordedParts, type NamedPart } from "../../run/columns/named-parts.ts";
 
-/** Gathers the parts of side columns that the lines of an attempt name, each once. */
+/** Collects the parts of side columns that the lines of an attempt name. Each part occurs once. */
 export class NamedColumns {
   /** The hashes of parts that the run has, because it sent the recording that names them. */
   readonly #sent = new Set<string>();
@@ -31,7 +31,7 @@ export class NamedColumns {
     if (!this.#parts.has(key)) this.#parts.set(key, { name, part });
   }
 
-  /** Returns the parts. `undefined` if there are none. */
+  /** Returns the parts. `undefined` if no line names a part. */
   get parts(): ColumnParts | undefined {
     const columns: Partial<Record<ColumnName, ColumnPart[]>> = {};
     for (const { name, part } of this.#parts.values()) (columns[name] ??= []).push(part);

@@ -49,7 +49,7 @@ interface JobPlay {
   readonly syncColumns?: () => Promise<void>;
   /** The clock for waits on the shared place. */
   readonly clock: Clock;
-  /** Aborted if the result is not needed, or if another worker has the job. */
+  /** Aborts if the result is not needed, or if another worker has the job. */
   readonly signal: AbortSignal;
   /** Aborts to interrupt the attempt. The attempt then ends with the turns so far. */
   readonly interrupt: AbortSignal;
@@ -191,8 +191,8 @@ async function takePast({ job, place, clock }: JobPlay): Promise<readonly Inputs
 }
 
 /**
- * Returns the job's task: the one sent with the job, or the one that the environment makes from its
- * split and index.
+ * Returns the job's task: the task that was sent with the job, or the task that the environment makes from split and
+ * index.
  */
 async function takeTask({ job, place, clock, setup }: JobPlay): Promise<Task> {
   const task =

@@ -17,11 +17,11 @@ import { farewellMs, RunLane } from "./run-lane.ts";
 import { watchEngineLease } from "./watch-engine-lease.ts";
 import { WorkerTally } from "./worker-tally.ts";
 
-/** The parts that a worker plays with, and its capacity. */
+/** The parts with which a worker plays, and its capacity. */
 export interface QueueWorkerOptions {
   readonly store: QueueStore;
   readonly setup: Omit<EpisodeSetup, "onTurn" | "onTrouble">;
-  /** The terms that a run must share with this worker. */
+  /** The facts that a run must share with this worker. */
   readonly terms: RunTerms;
   readonly place?: SharedPlace;
   /**
@@ -30,7 +30,7 @@ export interface QueueWorkerOptions {
    */
   readonly columnsOf?: (run: string) => string;
   readonly redactor: Redactor;
-  /** Maximum number of attempts at once, over all runs. At least 1. */
+  /** Maximum number of concurrent attempts, over all runs. At least 1. */
   readonly concurrency: number;
   /** The worker's name. Default: the machine's name with a random part. */
   readonly name?: string;
@@ -50,17 +50,14 @@ export interface QueueWorkerOptions {
 
 /**
  * A message of a worker for a person: it joins, leaves or refuses a run, loses or regains contact with the store, or
- * has a trouble with an attempt. JSON-able.
+ * has a problem with an attempt. JSON-able.
  */
 export interface WorkerNote {
   readonly about: "joins" | "leaves" | "refuses" | "contact" | "trouble";
   readonly text: string;
 }
 
-/**
- * The longest wait before the next search for jobs, in milliseconds. A notification makes it happen
- * earlier.
- */
+/** The longest wait before the next search for jobs, in milliseconds. A notification starts the search earlier. */
 const lookAgainMs = 1_000;
 
 /** The number of heartbeats within a lease. */
@@ -70,8 +67,8 @@ const beatsPerLease = 3;
 const cutOffShare = 0.7;
 
 /**
- * Plays attempts of every run with the same terms (`RunTerms`) as the worker's, a limited number at
- * once. Divides its capacity equally between runs.
+ * Plays attempts of every run with the same facts (`RunTerms`) as the worker, a limited number at the same time.
+ * Divides its capacity equally between runs.
  */
 export class QueueWorker implements AsyncDisposable {
   readonly name: string;
@@ -461,8 +458,8 @@ export class QueueWorker implements AsyncDisposable {
   }
 
   /**
-   * Sends a heartbeat at once, because the store has no entry of this worker. If the store refuses
-   * it, the next heartbeat detects the loss again.
+   * Sends a heartbeat immediately, because the store has no entry of this worker. If the store refuses it, the next
+   * heartbeat detects the loss again.
    */
   #comeBack(): void {
     if (this.#hasLeft) return;

@@ -14,7 +14,7 @@ import { readOwnCalls } from "../read-own-calls.ts";
 interface CardFacts {
   readonly source: string;
   readonly stopIds: readonly number[];
-  /** Parsers to name on the card; default: those that fit the template. */
+  /** Parsers to name on the card. Default: those that fit the template. */
   readonly parsers?: ParserSettings;
   /** The model's added tokens, if known. */
   readonly vocabulary?: readonly string[];

@@ -18,11 +18,11 @@ export interface CapabilityCard {
   readonly templateHash: string;
   /** Literals that end an assistant turn, found by rendering. */
   readonly stopLiterals: readonly string[];
-  /** The ids of `stopLiterals`; empty if the card has only a template. */
+  /** The ids of `stopLiterals`. Empty if the card has only a template. */
   readonly stopIds: readonly number[];
   /**
-   * The stop literals that open the next turn (GLM family), so that a sampled one may have to be dropped from the
-   * ledger. Usually absent.
+   * The stop literals that also open the next turn (GLM family). A sampled one may have to be dropped from the ledger.
+   * Absent if there are none.
    */
   readonly stopOpeners?: readonly string[];
   /**
@@ -62,10 +62,13 @@ export interface CapabilityCard {
    */
   readonly parser?: string;
   readonly reasoningParser?: string;
-  /** The engine that the tool-call parser reproduces, with its release; absent without a parser. */
+  /** The engine that the tool-call parser reproduces, with its release. Absent without a parser. */
   readonly dialect?: Dialect;
   readonly engineVersion?: string;
-  /** The result of parsing a call as the template writes it; absent without a parser. */
+  /**
+   * The result of parsing a call as the template writes it: `not-shown` if the template shows no call. Absent without a
+   * parser.
+   */
   readonly ownCalls?: "read" | "misread" | "not-shown";
   /** Template variables that the user set, if any. */
   readonly variables?: Readonly<Record<string, PlainJson>>;

@@ -40,7 +40,7 @@ export interface TemplateProfile {
   /** The template's effect on the history without the variable that keeps reasoning. */
   readonly edits: HistoryEdits;
   readonly keepThinking: KeepThinking | undefined;
-  /** True if `template` is bound to that variable. */
+  /** True if `template` is bound to the variable that keeps reasoning. */
   readonly setsKeepThinking: boolean;
   /** True if a first prompt contains the tools that it is rendered with. */
   readonly showsTools: boolean;

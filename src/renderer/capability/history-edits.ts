@@ -13,7 +13,7 @@ export interface HistoryEdits {
   readonly afterUser: HistoryEdit;
 }
 
-/** The place of reasoning in an assistant message; `none` for templates without reasoning. */
+/** The place of reasoning in an assistant message. `none` for templates without reasoning. */
 type ReasoningPlace = "reasoning_content" | "reasoning" | "thinking" | "content" | "none";
 
 interface Exchange {
@@ -42,7 +42,7 @@ export function measureHistoryEdits(template: BoundTemplate): HistoryEdits {
   };
 }
 
-/** The amount of rewriting: 0 if both are append-only. */
+/** Returns the amount of rewriting: 0 if the history stays append-only after both kinds of answers. */
 export function countRewrites({ afterTool, afterUser }: HistoryEdits): number {
   return [afterTool, afterUser].filter((found) => found === "rewrites").length;
 }

@@ -3,7 +3,7 @@ import type { HistoryEdits } from "./history-edits.ts";
 import { countRewrites, measureHistoryEdits } from "./history-edits.ts";
 import { createProber } from "./prober.ts";
 
-/** A template variable that keeps earlier reasoning, and the template's effects with it. */
+/** A template variable that keeps earlier reasoning, and the template's effects when the variable is set. */
 export interface KeepThinking {
   readonly variable: string;
   readonly value: boolean;

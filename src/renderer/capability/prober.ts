@@ -7,9 +7,9 @@ import { probeTools, systemMessage, userMessage } from "./probe-messages.ts";
 export interface Prober {
   /** The first messages of conversations: a system message, if the template takes one. */
   readonly opening: readonly PyDict[];
-  /** The offered tools; `null` if the template refuses tools in OpenAI's shape. */
+  /** The offered tools. `null` if the template refuses tools in OpenAI's shape. */
   readonly tools: readonly PyValue[] | null;
-  /** Renders messages; `undefined` if the template refuses them. */
+  /** Renders messages. Returns `undefined` if the template refuses them. */
   readonly show: (messages: readonly PyDict[], addGenerationPrompt: boolean) => string | undefined;
 }
 

@@ -7,9 +7,9 @@ import { reasoningFields } from "../copy-reasoning.ts";
 import { chooseNonce, withNonceArguments } from "../delta/environment-delta.ts";
 
 /**
- * True if the rendering after a turn no longer shows what the prompt showed before: policy text is gone, or
- * something earlier moved. Policy text is replaced by unique words first, so that spelling, spacing and token
- * boundaries do not matter.
+ * True if the rendering after a turn no longer shows what the prompt showed before: policy text is gone, or an earlier
+ * part has moved. Policy text is replaced by unique words first, so that spelling, spacing and token boundaries do not
+ * matter.
  */
 export function rewritesHistory(template: BoundTemplate, change: TurnChange): boolean {
   const { history, assistant, environment, tools } = change;
@@ -30,7 +30,7 @@ interface StandIn {
   readonly marks: readonly string[];
 }
 
-/** An assistant message with a unique word for each of its texts; other messages unchanged. */
+/** Returns an assistant message with a unique word for each of its texts. Returns other messages unchanged. */
 function standIn(message: PyDict, word: string): StandIn {
   if (message.get("role") !== "assistant") return { message, marks: [] };
   const marks: string[] = [];

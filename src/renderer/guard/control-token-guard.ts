@@ -28,7 +28,7 @@ export type GuardPolicy = "neutralise" | "special-only" | "hf-parity" | "reject"
 interface SealedConversation {
   readonly messages: readonly PyDict[];
   readonly tools: readonly PyValue[] | null;
-  /** The marks around literals; absent without literals, which is the usual case. */
+  /** The marks around literals. Absent if there are no literals, which is the usual case. */
   readonly seal?: Seal;
 }
 
@@ -207,7 +207,11 @@ function disguiseTest(disguised: readonly AddedToken[]): (text: string) => boole
   return (text) => !isSmallWord(text);
 }
 
-/** @throws UsageError */
+/**
+ * Refuses a tokenizer that can produce an added token from other text.
+ *
+ * @throws UsageError
+ */
 function refuseUnknowable(disguised: readonly AddedToken[]): void {
   const token = disguised.find(({ disguise }) => disguise === "any");
   if (token === undefined) return;

@@ -187,7 +187,11 @@ async function removeMarks(
   return { flat: pieces.join(""), spans };
 }
 
-/** @throws RolloutError `internal/guard` if the text contains a mark. */
+/**
+ * Requires that the text contains no mark.
+ *
+ * @throws RolloutError `internal/guard` if the text contains a mark.
+ */
 function withoutMarks(text: string, { open, openEdge, breaker, close }: Seal): string {
   if ([open, openEdge, breaker, close].some((mark) => text.includes(mark))) throw cutText();
   return text;

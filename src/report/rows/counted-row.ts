@@ -11,7 +11,7 @@ import type { StoredRun } from "../read-run.ts";
 export interface CountedRow {
   readonly turnCount: number;
   readonly trainedTokenCount: number;
-  /** Absent if the attempt has no other row with trained tokens. */
+  /** The row's relation to other rows. Absent if the attempt has no other row with trained tokens. */
   readonly lineage?: Pick<RowLineage, "role" | "from">;
 }
 

@@ -18,7 +18,7 @@ export type IntervalMethod =
 /** A mean with its 95 % confidence interval. JSON-able. */
 export interface Estimate {
   readonly value: number;
-  /** Absent if the method is `none`. */
+  /** The interval's lower end. Both ends are absent if the method is `none`. */
   readonly low?: number;
   readonly high?: number;
   readonly method: IntervalMethod;

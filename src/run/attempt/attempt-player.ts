@@ -8,13 +8,13 @@ import type { UpdateMode } from "../policy/policy-gate.ts";
 /** One play of an attempt. */
 export interface PlayPlace {
   readonly rolloutId: string;
-  /** Counts plays after failures, from 1. */
+  /** The number of the play, from 1. Another play follows a failed one. */
   readonly attempt: number;
 }
 
 /** Options of a play. */
 export interface AttemptPlayOptions extends Omit<PlayEpisodeOptions, "atEnd" | "scoreAnew"> {
-  /** The number of attempts in the group that have not ended, with this one. */
+  /** The number of attempts in the group that have not ended, including this one. */
   readonly groupLeft: number;
   /** The point in the run's recording at which the lines of this play follow. Absent if it is not recorded. */
   readonly recordedAt?: RecordingPoint;
@@ -28,20 +28,20 @@ export interface AttemptPlayOptions extends Omit<PlayEpisodeOptions, "atEnd" | "
 export interface AttemptPlayer {
   /**
    * Plays an attempt once, and ends and throws like `playEpisode()`. The attempt fails (`internal/exception`) if this
-   * throws any other error, or returns anything but a sound episode of this attempt. Only a UsageError ends the run.
+   * throws any other error, or returns anything but a valid episode of this attempt. Only a UsageError ends the run.
    *
-   * A play may take any time until `interrupt` aborts, and after that as long as an episode needs to end. Then the
-   * attempt is `aborted` without an episode; so it is if this throws, or returns no episode, after the abort. The run
-   * does not wait after `signal` has aborted.
+   * A play may take any time until `interrupt` aborts, and after that as long as an episode needs to end. If it takes
+   * longer, throws, or returns no episode after the abort, the attempt is `aborted` without an episode. The run does
+   * not wait after `signal` has aborted.
    */
   play(
     assignment: EpisodeAssignment,
     setup: EpisodeSetup,
     options: AttemptPlayOptions,
   ): Promise<Episode>;
-  /** Called once when the result of a play is written: the run will not need the play again. */
+  /** Called once when the result of a play is written, so that the run does not need the play any more. */
   landed?(place: PlayPlace): void;
-  /** Blocks sampling until `resume()`. Resolves when nothing is sampled; with `finish`, at once. */
+  /** Blocks sampling until `resume()`. Resolves when nothing is sampled; with `finish`, immediately. */
   pause?(mode: UpdateMode): Promise<void>;
   resume?(): void;
   /** Called with the policy version that samples from now on. */

@@ -39,7 +39,7 @@ interface AttemptWorkersOptions {
   readonly versions: PolicyVersions;
 }
 
-/** Plays the attempts that the scheduler gives out, several at once, and writes and reports their episodes. */
+/** Plays the attempts that the scheduler gives out, several at the same time, and writes and reports their episodes. */
 export class AttemptWorkers {
   readonly #options: AttemptWorkersOptions;
   readonly #failures: FailureStreak;

@@ -17,7 +17,7 @@ export class Branches {
     this.#folder = folder;
   }
 
-  /** True if the run's groups branch. */
+  /** True if the attempts of a group branch from its first one. */
   get areAny(): boolean {
     return this.#turnIndexes.length > 0;
   }

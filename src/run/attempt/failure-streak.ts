@@ -3,7 +3,7 @@ import type { Episode } from "../../episode/episode.ts";
 /** Counts episodes that fail in a row. */
 export class FailureStreak {
   readonly #max: number;
-  /** Ids of rollouts that an engine failed, and indexes of groups with other failures. */
+  /** The failures in a row: the ids of rollouts for engine failures, and the indexes of groups for other failures. */
   readonly #failed = new Set<string | number>();
 
   /** @param max - The number of failures at which the run stops; `Infinity` for never. */
@@ -12,8 +12,8 @@ export class FailureStreak {
   }
 
   /**
-   * Counts an episode. Engine failures count each, because an engine that is down fails every request. Other failures
-   * count once a group, because they may be caused by its task.
+   * Counts an episode. Each engine failure counts, because an engine that is down fails every request. Other failures
+   * count once a group, because the group's task may cause them.
    *
    * @returns true when the run should stop.
    */

@@ -72,7 +72,7 @@ async function play(
   }
 }
 
-/** Passes on events until it is closed. */
+/** Passes on events until the gate is closed. */
 class EventGate {
   #isClosed = false;
 
@@ -104,7 +104,7 @@ function toFailure(
   return attributed;
 }
 
-/** True for errors that end the run, and for a recording that cannot be resumed. */
+/** True for errors that end the run, and for the error of a recording that cannot be resumed. */
 function isForRun(error: unknown, { past }: AttemptPlayOptions): boolean {
   try {
     return error instanceof UsageError || (past !== undefined && error instanceof PlaybackStop);

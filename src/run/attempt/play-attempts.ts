@@ -77,7 +77,9 @@ function recordingFault(
   return "it is the recording of another run's attempt";
 }
 
-/** Returns the reason if the run's folder has lost side columns that a recording names; `undefined` if it has all. */
+/**
+ * Returns the reason if the run's folder has lost side columns that a recording names; `undefined` if none are lost.
+ */
 async function findLostColumn(
   { inputs }: RecordedAttempt,
   columnStore: ColumnStore | undefined,

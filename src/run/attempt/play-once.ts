@@ -23,7 +23,7 @@ import type { RunTally } from "../run-progress.ts";
 /** The environment of an attempt: its setup, its signals, and the parts of the run that follow it. */
 export interface AttemptOptions {
   readonly setup: Omit<EpisodeSetup, "onTurn" | "onTrouble">;
-  /** Number of plays after which a failure is final. */
+  /** The maximum number of plays of an attempt. The failure of the last one is final. */
   readonly attempts: number;
   /** Aborts when the run stops: the attempt has no episode. */
   readonly signal: AbortSignal;
@@ -35,7 +35,7 @@ export interface AttemptOptions {
   readonly folder?: RunFolder;
   readonly recording?: RecordingJournal;
   readonly redactor?: Redactor;
-  /** Returns the inputs together with the episode. Default false. */
+  /** True to return the inputs together with the episode. Default false. */
   readonly keepsInputs?: boolean;
   /** Default: this process. */
   readonly player?: AttemptPlayer;
@@ -45,19 +45,19 @@ export interface AttemptOptions {
 /** The episode of an attempt, and its recording. */
 export interface PlayedAttempt {
   readonly episode: Episode;
-  /** Present with `keepsInputs`. */
+  /** The recorded inputs. Present with `keepsInputs`. */
   readonly inputs?: Inputs;
   /** The number of turns that this start did not sample: they were resumed, or shared with another attempt. */
   readonly recordedCount: number;
   /**
-   * Closes the recording, so that the attempt is not resumed. Call it when the episode is synced: after a crash before
-   * that, the recording restores the episode.
+   * Closes the recording, so that the attempt is not resumed. Call it when the episode is synced. After a crash before
+   * this call, the recording restores the episode.
    */
   readonly close: () => void;
 }
 
 interface PlayOptions extends AttemptOptions {
-  /** Counts plays after failures, from 1. */
+  /** The number of the play, from 1. Another play follows a failed one. */
   readonly attempt: number;
   /** The recording from which this play is resumed. */
   readonly past: RecordedAttempt | undefined;
@@ -176,16 +176,16 @@ async function writeTroubles(
   }
 }
 
-/** Adds the hash of the prompt after the shared turns, which a fork's recording does not hold. */
+/** Adds the hash of the prompt after the shared turns, which a fork's recording does not contain. */
 function inputsToReplay(fork: AttemptJob["fork"], inputs: Inputs | undefined): Inputs | undefined {
   const { nextPromptHash } = fork?.inputs ?? {};
   return inputs && { ...inputs, ...(nextPromptHash !== undefined && { nextPromptHash }) };
 }
 
 /**
- * Converts an error that prevented a fork. A failed playback can be tried again: the inputs may have been damaged on
- * their way to another process. A smaller limit fails the attempt if the run itself made the branch, because no other
- * settings could play it.
+ * Converts an error that prevented a fork. A failed playback can be repeated, because the inputs may have been damaged
+ * on their way to another process. A smaller limit fails the attempt if the run itself made the branch, because no
+ * other settings could play it.
  *
  * @param options - `isOwn` is true for branches within a group of this run.
  * @throws all other errors.

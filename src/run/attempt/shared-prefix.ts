@@ -10,12 +10,12 @@ export interface SharedPrefix {
   readonly inputs: Inputs;
 }
 
-/** Returns the id of a group of forks: rows of a run, of its forks and of their forks have different ids. */
+/** Returns the id of a group of forks. Rows of a run, of its forks and of their forks have different ids. */
 export function forkGroupId({ rolloutId, turnIndex }: ForkPlace, seed: number): string {
   return `${rolloutId}@${turnIndex}.${seed}`;
 }
 
-/** Keeps the facts about a first attempt without its rows, which may be large. */
+/** Returns the facts about a first attempt without its rows, which may be large. */
 export function sharedPrefixOf(
   { rolloutId, reward, seed, counts }: Episode,
   inputs: Inputs,
@@ -24,7 +24,9 @@ export function sharedPrefixOf(
   return { episode: { rolloutId, seed, ...scored }, turnCount: counts.turnCount, inputs };
 }
 
-/** Returns the fork at a turn, or at the last turn if there are fewer; `undefined` if no turn can be shared. */
+/**
+ * Returns the fork at a turn, or at the last turn if the attempt has fewer turns; `undefined` if no turn can be shared.
+ */
 export function forkOf(
   { episode, inputs, turnCount }: SharedPrefix,
   wanted: number,

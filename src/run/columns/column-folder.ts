@@ -11,11 +11,13 @@ import { OpenFiles } from "./open-files.ts";
 export interface ColumnFolder extends ColumnSource, AsyncDisposable {
   /** Returns true if the part's file was freed after its rows were acknowledged. */
   isFreed(hash: string): Promise<boolean>;
-  /** The place of a part's bytes. `undefined` if no file has it. */
+  /** Returns the position of a part's bytes. `undefined` if no file has the part. */
   placeOf(hash: string): Promise<ColumnPlace | undefined>;
   /** The absolute path of the columns' folder. */
   readonly dir: string;
-  /** Closes a file that was removed, so that the system frees its bytes, and finds its parts in other files. */
+  /**
+   * Closes a file that was removed, so that the system frees its bytes. Its parts are then looked up in other files.
+   */
   forget(file: string): Promise<void>;
 }
 

@@ -12,7 +12,7 @@ export const columnsFolder = "columns";
 /** The ending of the empty file that takes the place of a file whose bytes are not needed any more. */
 const freedEnding = ".freed";
 
-/** The place of a part's bytes. JSON-able: a line of an index. */
+/** The position of a part's bytes. JSON-able: a line of an index. */
 export interface ColumnPlace {
   readonly hash: string;
   /** The name of a file in the columns' folder. */
@@ -24,8 +24,8 @@ export interface ColumnPlace {
 }
 
 /**
- * The places of all parts of a run. Each process that writes columns has its own index file, which grows by lines.
- * `refresh()` reads the lines that are new. Lines that name a removed file are passed over.
+ * The positions of all parts of a run. Each process that writes columns has its own index file, which grows by lines.
+ * `refresh()` reads the lines that are new. Lines that name a removed file are skipped.
  */
 export class ColumnIndex {
   readonly #dir: string;
@@ -48,12 +48,12 @@ export class ColumnIndex {
     this.#onPlace = onPlace;
   }
 
-  /** Returns the place of the part with this hash, if it was read. */
+  /** Returns the position of the part with this hash, if its line was read. */
   find(hash: string): ColumnPlace | undefined {
     return this.#places.get(hash);
   }
 
-  /** All places that were read. */
+  /** Returns all positions that were read. */
   places(): Iterable<ColumnPlace> {
     return this.#places.values();
   }
@@ -110,7 +110,10 @@ export class ColumnIndex {
     for (const [name, end] of ends) this.#readBytes.set(name, end);
   }
 
-  /** Adds places whose files are there. A file exists before a line names it, so the names are read after the lines. */
+  /**
+   * Adds the positions in files that exist. A file exists before a line names it, so the list of files is read after
+   * the lines.
+   */
   async #add(found: readonly ColumnPlace[]): Promise<void> {
     const present = new Set(await listNames(this.#dir, this.#files));
     for (const place of found) {

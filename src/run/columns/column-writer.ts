@@ -41,23 +41,24 @@ interface Waiting {
  * Writes the columns of a run. Bytes are appended to a file as they are; the index gets a line for each part after the
  * bytes are synced. All parts that arrive during a write are written and synced together.
  *
- * Each start of a run writes files of its own, so what a crash left unnamed stays where it is and is never read.
+ * Each start of a run writes files of its own. Bytes that a crash left without a line in the index stay there and are
+ * never read.
  */
 export class ColumnWriter implements ColumnStore, AsyncDisposable {
   readonly #dir: string;
   readonly #options: Required<ColumnWriterOptions>;
   readonly #index: JsonlJournal;
-  /** The places of all writers' parts. `undefined` until `has()` needs it. */
+  /** The positions of all writers' parts. `undefined` until `has()` needs them. */
   #known: ColumnIndex | undefined;
   #file: ColumnFile | undefined;
   #fileCount = 0;
   #waiting: Waiting[] = [];
   #waitingBytes = 0;
   #syncedBytes = 0;
-  /** Number of parts that were taken over, and of those whose batch was written. */
+  /** The number of parts that were taken over, and the number of those with a written batch. */
   #addedCount = 0;
   #writtenCount = 0;
-  /** Resolves when the batch that is being written, or the next one, is written. */
+  /** The batch that is being written, or the next one. Resolves when it is written. */
   #batch: Resolvers<void> | undefined;
   #writing: Promise<void> | undefined;
   #broken: { readonly reason: unknown } | undefined;
@@ -137,7 +138,7 @@ export class ColumnWriter implements ColumnStore, AsyncDisposable {
   /**
    * Removes a full file of this writer, because no row or recording that names its parts is needed any more.
    *
-   * @param number - The file's place among this writer's files, from 0.
+   * @param number - The file's index among this writer's files, from 0.
    * @returns the file's name.
    * @throws UsageError if the disk fails.
    */
@@ -163,7 +164,7 @@ export class ColumnWriter implements ColumnStore, AsyncDisposable {
 
   /**
    * Resolves when all parts so far are synced, with their lines in the index. Does not wait for parts that arrive
-   * meanwhile: in a run with many episodes, there are always some.
+   * meanwhile, because in a run with many episodes new parts always arrive.
    *
    * @throws UsageError if the disk fails.
    */

@@ -7,7 +7,7 @@ export class OpenColumns implements AsyncDisposable {
   /**
    * Returns the columns of a run's folder.
    *
-   * @param run - Identifies the run. Default: its folder, if no other run takes its place.
+   * @param run - A value that is different for each run. Default: the folder, if no other run replaces the run in it.
    */
   of(dir: string, run: unknown = dir): ColumnFolder {
     const folder = this.#folders.get(run) ?? openColumnFolder(dir);

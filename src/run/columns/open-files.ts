@@ -4,7 +4,7 @@ import type { OpenFile } from "../disk/files.ts";
 interface Entry {
   readonly file: Promise<OpenFile>;
   userCount: number;
-  /** True if it is closed when its last user has left. */
+  /** True if the file is closed when its last user has left. */
   isLeft: boolean;
 }
 
@@ -12,7 +12,7 @@ interface Entry {
 export class OpenFiles {
   readonly #open: (name: string) => Promise<OpenFile>;
   readonly #most: number;
-  /** In the order in which they were opened. */
+  /** The files, in the order in which they were opened. */
   readonly #entries = new Map<string, Entry>();
 
   /**

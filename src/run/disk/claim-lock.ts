@@ -15,13 +15,13 @@ const maxDepth = 16;
 const unlinkable = new Set(["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK"]);
 
 /**
- * Writes this process's name into the lock's file, or returns the state of its holder.
+ * Writes this process's name into the lock file. If another process has the lock, returns that process and its state.
  *
- * The file is created complete, by a hard link that fails if the file exists. So one of any number of processes wins.
- * To take the lock over from a dead holder, a process must first win a second file, which is named after that holder.
- * No other process can remove the dead holder's file then. A process that judged the same holder but comes later finds
- * the file gone, and starts again. If a process dies while it has the second file, that file is taken over in the same
- * way.
+ * The lock file is created complete, by a hard link, which fails if the file exists. So only one process can succeed.
+ * To take the lock over from a dead process, this process first claims a second file, named after the dead one. Only
+ * the owner of the second file may remove the dead process's lock file. A process that claims the second file later
+ * finds that the lock file is gone or names another process, and starts again. If the owner of a second file dies, that
+ * file is taken over in the same way.
  */
 export async function claimLock(
   claim: LockClaim,
@@ -82,7 +82,8 @@ async function createWithoutLink(files: Files, file: string, own: LockHolder): P
 }
 
 /**
- * Removes a file without a holder, for which other processes would wait. Does nothing if another file has replaced it.
+ * Removes a lock file that names no process, for which other processes would wait. Does nothing if another file has
+ * replaced it.
  */
 async function removeTorn(
   files: Files,

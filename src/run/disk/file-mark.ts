@@ -12,7 +12,8 @@ export interface FileMark {
 }
 
 /**
- * The number of bytes that are compared. Lines of a run differ within their last 512 bytes, which hold hashes and ids.
+ * The number of bytes that are compared. Lines of a run differ within their last 512 bytes, which contain hashes and
+ * ids.
  */
 const markLength = 512;
 

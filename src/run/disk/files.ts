@@ -17,7 +17,7 @@ import { makeFolder } from "../../files/make-folder.ts";
 export interface FileFacts {
   /** The size in bytes. */
   readonly size: number;
-  /** Equal for two paths of the same file. */
+  /** An id of the file. Two paths of the same file have the same one. */
   readonly identity: string;
   /** The time of the last write, by the file system's clock: milliseconds since the epoch. */
   readonly writtenAtMs: number;
@@ -25,9 +25,17 @@ export interface FileFacts {
 
 /** An open file. Its methods throw the system's own errors, with their codes. */
 export interface OpenFile {
-  /** @returns the number of bytes that were read; 0 at the end of the file. */
+  /**
+   * Reads bytes from a position.
+   *
+   * @returns the number of bytes that were read; 0 at the end of the file.
+   */
   read(into: Uint8Array, position: number): Promise<number>;
-  /** @returns the number of bytes that were written. It may be less than the number given. */
+  /**
+   * Writes bytes to a position.
+   *
+   * @returns the number of bytes that were written. It may be less than the number given.
+   */
   write(bytes: Uint8Array, position: number): Promise<number>;
   truncate(size: number): Promise<void>;
   /** Resolves when content and size are synced to the disk. */

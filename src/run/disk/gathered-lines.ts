@@ -1,7 +1,7 @@
 import { acquireBytes } from "../../text/lent-bytes.ts";
 import { mostBytesPerUnit } from "../../text/utf8-bytes.ts";
 
-/** Bytes of a block. A line that is longer gets a block of its own size. */
+/** The size of a block in bytes. A longer line gets a block of its own size. */
 const blockSize = 256 * 1024;
 
 /**
@@ -13,7 +13,11 @@ export class GatheredLines {
   /** The number of bytes that are used in the last block. */
   #end = 0;
 
-  /** @param line - The line without its line feed. */
+  /**
+   * Adds a line.
+   *
+   * @param line - The line without its line feed.
+   */
   add(line: string): void {
     const most = line.length * mostBytesPerUnit + 1;
     if (this.#block === undefined || this.#end + most > this.#block.length) {
@@ -24,7 +28,11 @@ export class GatheredLines {
     this.#block[this.#end++] = lineFeed;
   }
 
-  /** @param lines - Complete lines in UTF-8, each with its line feed. Do not change them afterwards. */
+  /**
+   * Adds lines as bytes, without copying them.
+   *
+   * @param lines - Complete lines in UTF-8, each with its line feed. Do not change them afterwards.
+   */
   addBytes(lines: Buffer): void {
     if (lines.length === 0) return;
     this.#close();

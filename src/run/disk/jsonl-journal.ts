@@ -17,7 +17,7 @@ export interface JournalOptions {
   readonly guard?: () => Promise<void>;
 }
 
-/** Lines with a fixed position in the file. They may still be encoded. */
+/** Lines with a fixed position in the file. Their encoding may not have ended. */
 interface Waiting {
   readonly lines: Promise<readonly EncodedLine[]>;
   readonly settle: Resolvers<void>;
@@ -25,7 +25,7 @@ interface Waiting {
 
 /**
  * An append-only file of JSON lines. Lines that arrive during a write are written and synced together, so many episodes
- * that end at once cost one sync. A line survives a crash of the machine once its promise has resolved.
+ * that end at the same time cost one sync. A line survives a crash of the machine once its promise has resolved.
  *
  * The first failed write ends the journal: the file is cut back to its last complete line, and later lines are refused
  * with the same error. The next write detects that the file was moved, deleted or changed by another program.

@@ -6,7 +6,7 @@ import { idSlack, mostBytesPerId, writeIds } from "../../json/write-ids.ts";
 /** The approximate size of a block in bytes. */
 const blockSize = 32 * 1024;
 
-/** A buffer for text before its encoded length is known. Its content is copied before other work can run. */
+/** A buffer for text before its encoded length is known. The content is copied before other work can run. */
 const scratch = Buffer.allocUnsafeSlow(8 * blockSize);
 const scratchView = new DataView(scratch.buffer, scratch.byteOffset, scratch.byteLength);
 

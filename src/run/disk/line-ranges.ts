@@ -106,7 +106,10 @@ export async function* readLineRanges(
   if (pendingLength > 0) yield Buffer.concat(pending);
 }
 
-/** The error if a file became shorter while it was read. Writing what is left would lose lines. */
+/**
+ * Returns the error for a file that became shorter while it was read. Writing the remaining lines would lose the
+ * others.
+ */
 export function endedEarly(): Error {
   const error = new Error(
     "the file is shorter than it was a moment ago, as if another program had cut it",

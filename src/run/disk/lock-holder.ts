@@ -3,10 +3,10 @@ import { parseJsonText } from "../../json/parse-json.ts";
 import { type FileFacts, type Files, type OpenFile, readBytes, withFile } from "./files.ts";
 import { type Machine, type ProcessPlace, isSameMachine, isSameStart } from "./process-place.ts";
 
-/** The holder of a lock, as its file names it. JSON-able. */
+/** The process that has a lock, as the lock file names it. JSON-able. */
 export interface LockHolder extends ProcessPlace {
   readonly format: 1;
-  /** Different each time that the lock is taken. */
+  /** An id that is different each time that a lock is taken. */
   readonly id: string;
   /** The time at which the lock was taken, ISO 8601. */
   readonly since: string;
@@ -15,14 +15,14 @@ export interface LockHolder extends ProcessPlace {
 }
 
 /**
- * The state of a lock's holder. `running` and `gone` are certain for a process on this machine. `elsewhere` means that
- * only the lease can tell; the holder is `gone` when the lease has expired. Without a boot id (macOS, Windows), another
- * machine may have the same name: `running` counts only within the lease, and `gone` only if both machines started at
- * the same time.
+ * The state of the process that has a lock (its holder). `running` and `gone` are certain for a process on this
+ * machine. `elsewhere` means that only the lease decides: the holder is `gone` when the lease has expired. Without a
+ * boot id (macOS, Windows), another machine may have the same name: `running` counts only within the lease, and `gone`
+ * only if both machines started at the same time.
  */
 export interface Standing {
   readonly id: string;
-  /** Absent if the file cannot be read. */
+  /** The holder. Absent if the lock file cannot be read. */
   readonly holder?: LockHolder;
   readonly state: "running" | "gone" | "elsewhere";
   /** The time of the holder's last heartbeat, by the file system's clock. */
@@ -49,7 +49,7 @@ export interface LockJudge {
   readonly here: ProcessPlace;
   /** Returns the file system's time in milliseconds since the epoch. */
   readonly fileSystemNow: () => Promise<number>;
-  /** The time after which a holder on another machine without a heartbeat is gone, in milliseconds. */
+  /** The time without a heartbeat after which a holder on another machine counts as gone, in milliseconds. */
   readonly leaseMs: number;
 }
 
@@ -75,8 +75,8 @@ export async function readStanding(judge: LockJudge, file: string): Promise<Stan
 }
 
 /**
- * Reads the holder and the write time of an open lock file. Both are of one file, even if another process replaces the
- * file in between.
+ * Reads the holder and the write time of an open lock file. Both come from the same file, even if another process
+ * replaces the file in between.
  */
 export async function readHolder(
   open: OpenFile,

@@ -16,7 +16,10 @@ export interface LockOptions {
   /** Returns milliseconds since the epoch. Default: the machine's clock. */
   readonly now?: () => number;
   readonly sleep?: Clock["sleep"];
-  /** The command that other processes are shown. Default: the script's name, without arguments, which may hold keys. */
+  /**
+   * The command of this process, as other processes print it. Default: the script's name, without arguments, which may
+   * contain API keys.
+   */
   readonly command?: string;
   readonly signal?: AbortSignal;
   /** Called with the reason if taking the lock has to wait. */

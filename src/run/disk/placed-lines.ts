@@ -4,7 +4,7 @@ import { type Files, type OpenFile, readBlocks, readBytes } from "./files.ts";
 export interface LinePlace {
   /** The line's number, from 1. */
   readonly line: number;
-  /** The line's first byte. Like `length`, in bytes; the line feed does not count. */
+  /** The position of the line's first byte in the file. `length` is the number of bytes without the line feed. */
   readonly offset: number;
   readonly length: number;
 }

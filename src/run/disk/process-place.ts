@@ -5,7 +5,7 @@ import { hostname, uptime } from "node:os";
 export interface ProcessPlace {
   readonly pid: number;
   readonly host: string;
-  /** Different after each start of the machine; absent on macOS and Windows. */
+  /** The id of the machine's boot, which differs after each one. Absent on macOS and Windows. */
   readonly bootId?: string;
   /** The start time of the machine by its own clock, in milliseconds since the epoch; used without a boot id. */
   readonly bootedAtMs?: number;
@@ -49,7 +49,7 @@ export const thisMachine: Machine = {
 };
 
 /**
- * True if this system can tell if the other process runs: same machine, same boot, same pid namespace. Without a boot
+ * True if this system knows whether the other process runs: same machine, same boot, same pid namespace. Without a boot
  * id only the host names are compared, which two machines may share.
  */
 export function isSameMachine(here: ProcessPlace, other: ProcessPlace): boolean {

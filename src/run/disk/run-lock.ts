@@ -20,11 +20,11 @@ const mostHeartbeats = 3;
  * The lock of a run's folder: the file `run.lock`, which names its holder.
  *
  * The system knows if a holder on this machine (same boot, same pid namespace) still runs. A dead process loses the
- * lock at once. Any other holder, on another machine, in another container or from before a reboot, writes a heartbeat
- * to the file every ten seconds. A process that wants the folder waits for the next heartbeat, and is refused then, or
- * takes over after two minutes without one. Both times are the file server's, so the machines' clocks need not agree.
- * Without a boot id (macOS, Windows) this holds for every holder: its host name and its pid may belong to another
- * machine or process.
+ * lock immediately. Any other holder, on another machine, in another container or from before a reboot, writes a
+ * heartbeat to the file every ten seconds. A process that wants the folder waits for the next heartbeat, and is refused
+ * then, or takes over after two minutes without one. Both times are the file server's, so the machines' clocks need not
+ * agree. Without a boot id (macOS, Windows) this holds for every holder: its host name and its pid may belong to
+ * another machine or process.
  *
  * On a network file system, hard links or exclusive creation must be atomic (true for NFS 3 and later, Lustre, CephFS,
  * SMB), and file times must be correct within the lease (NFS caches them for up to a minute). The lock's file is
@@ -96,8 +96,8 @@ export class RunLock implements AsyncDisposable {
   }
 
   /**
-   * Returns only if this process surely has the lock. Asks the disk each time, because the process may have stood still. If
-   * the disk does not answer, the age of the last heartbeat decides.
+   * Returns only if this process surely has the lock. Reads the lock file each time, because the process may have been
+   * stopped for a while. If the disk does not answer, the age of the last heartbeat decides.
    *
    * @throws UsageError if another process took over, the folder is gone, or the lock was released.
    */
@@ -148,7 +148,7 @@ export class RunLock implements AsyncDisposable {
     return false;
   }
 
-  /** Writes a heartbeat. Called every few seconds. If writing fails, the next `confirm()` throws. */
+  /** Writes a heartbeat. Called at each interval of heartbeats. If writing fails, the next `confirm()` throws. */
   async renew(): Promise<void> {
     this.#renewing ??= this.#writeHeartbeat();
     await this.#renewing;

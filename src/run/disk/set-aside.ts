@@ -4,7 +4,7 @@ import { endLastLine } from "./last-line.ts";
 import { type LineRange, readLineRanges, scanLines } from "./line-ranges.ts";
 import { storageError } from "./storage-error.ts";
 
-/** Returns the name of the file that keeps lines which are removed from a file of JSON lines. */
+/** Returns the name of the file to which lines are moved that are removed from a file of JSON lines. */
 export function setAsideName<Stem extends string>(
   file: `${Stem}.jsonl`,
 ): `${Stem}.set-aside.jsonl` {

@@ -9,7 +9,7 @@ import { describeHolder, type LockHolder, type Standing } from "./lock-holder.ts
 import type { LockOptions } from "./lock-options.ts";
 import { thisMachine } from "./process-place.ts";
 
-/** The time between two looks at a lock that another process has, in milliseconds. */
+/** The interval at which the state of another process's lock is read, in milliseconds. */
 const pollMs = 1_000;
 
 /** Describes this process as the holder of a lock. */

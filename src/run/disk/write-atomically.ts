@@ -4,7 +4,7 @@ import { type Files, type OpenFile, diskFiles, writeAll } from "./files.ts";
 import { storageError } from "./storage-error.ts";
 
 /**
- * Replaces a file's content at once: a reader finds the old or the new content, even after a crash of the machine.
+ * Replaces a file's content in one step: a reader finds the old or the new content, even after a crash of the machine.
  * Follows symbolic links. If several processes write the file at the same time, the last one wins. Removes temporary
  * files that a killed process left more than an hour ago.
  *
@@ -49,7 +49,7 @@ interface NextFile {
   readonly open: OpenFile;
 }
 
-/** Creates a temporary file of its own for each writer, so that two do not write into the same one. */
+/** Creates a temporary file. Each writer has its own one, so that two writers never write into the same file. */
 async function createNext(files: Files, target: string): Promise<NextFile> {
   for (let number = 1; ; number++) {
     const name = numberedName(target, number);

@@ -5,10 +5,10 @@ import { type OpenFile, writeAll } from "./files.ts";
 const blockSize = 1024 * 1024;
 
 /**
- * Writes blocks one after the other. Small ones are joined, so that a thousand of them need few writes. Takes the blocks
- * over: borrowed ones are returned to the pool (see `acquireBytes()`).
+ * Writes blocks one after the other. Small ones are joined, so that a thousand of them need few writes. Owns the blocks
+ * from now on: borrowed ones are returned to the pool (see `acquireBytes()`).
  *
- * @param position - The place of the first block in the file, in bytes.
+ * @param position - The position of the first block in the file, in bytes.
  * @returns the end of the last block.
  */
 export async function writeBlocks(

@@ -5,11 +5,14 @@ import { manifestFile, type RunPlace } from "./run-manifest.ts";
 import { episodesFile } from "./scan-claims.ts";
 import { storageError } from "../disk/storage-error.ts";
 
-/** Names that a folder may hold before its first run: hidden files, logs, and files that this package writes. */
+/** Names that a folder may contain before its first run: hidden files, logs, and files that this package writes. */
 const harmless =
   /^(?:\.|run\.|samples\.|episodes\.|events\.|recording\.|summary\.|report\.|results\.|queue\.|gateway\.jsonl)|\.(?:log|txt|out|err)$/;
 
-/** Names that are allowed next to the files of a played run. Elsewhere they may belong to any program. */
+/**
+ * Names that are allowed next to the files of a played run. In a folder without a run, another program may have written
+ * such files.
+ */
 const harmlessBesideRun = /^(?:evaluation|errors)\./;
 
 /**

@@ -45,12 +45,12 @@ export class AttemptLines {
     return this.#hasEnded;
   }
 
-  /** True if the attempt has ended only in a start that records nothing (see `EndLine`). */
+  /** True if only a start that records nothing has ended the attempt (see `EndLine`). */
   get isUnrecorded(): boolean {
     return this.#isUnrecorded;
   }
 
-  /** The number of lines with inputs that the end line names; absent if it names none. */
+  /** The number of lines with inputs that the end line names. Absent if the end line names no number. */
   get namedPartCount(): number | undefined {
     return this.#namedPartCount;
   }

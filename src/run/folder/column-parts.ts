@@ -2,7 +2,7 @@ import type { JsonPart } from "../../json/json-pieces.ts";
 import type { SampledStretch, SegmentColumns } from "../../trajectory/segment.ts";
 
 /**
- * Yield the parts of a row's long lists, without making the lists. Each part has at most `limit` items.
+ * Functions that yield the parts of a row's long lists, without making the lists. Each part has at most `limit` items.
  */
 export const columnParts = {
   tokenIds: idParts,

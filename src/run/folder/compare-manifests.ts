@@ -3,7 +3,9 @@ import { UsageError } from "../../errors.ts";
 import { continuesPlan, listsTasks, tasksMember } from "../schedule/grown-plan.ts";
 import { contextMember, type RunManifest } from "./run-manifest.ts";
 
-/** Members of `identity` that an engine may not report at each start. A missing value is no difference. */
+/**
+ * Members of `identity` that an engine may not report at each start. A missing value does not count as a difference.
+ */
 const reportedByEngine: ReadonlySet<string> = new Set([
   contextMember,
   "logprobConvention",
@@ -31,7 +33,10 @@ export function requireSameRun(name: string, stored: RunManifest, manifest: RunM
   }
 }
 
-/** Returns the rule for other tasks in words. Without a list of tasks, more of them would change the seeds of the others. */
+/**
+ * Describes the rule for adding tasks. If the plan does not list its tasks, additional tasks would change the seeds of
+ * the others.
+ */
 function growthRule(stored: RunManifest): string {
   return listsTasks(stored)
     ? "tasks may only be added after those of the run"
@@ -64,7 +69,10 @@ function requireSameIdentity(
   );
 }
 
-/** True if a setting can restore the earlier context limit. An engine with a shorter context cannot. */
+/**
+ * True if the setting for the context limit can restore the earlier limit. It cannot if the engine's context is
+ * shorter.
+ */
 function canTakeLimit({ identity: before }: RunManifest, now: RunManifest): boolean {
   const [was, is] = [Number(before?.[contextMember]), Number(now.identity?.[contextMember])];
   const isConfigured = now.configuration[contextMember] !== undefined;
@@ -92,7 +100,7 @@ interface Difference {
   readonly name: string;
   /** The difference in words, such as `temperature was 1 and is 0.5`. */
   readonly text: string;
-  /** False if only one of the starts has the member; another version of this package may have more or fewer. */
+  /** True if both starts have the member. Another version of this package may have more or fewer members. */
   readonly isNamedByBoth: boolean;
 }
 

@@ -10,7 +10,7 @@ export const eventsFile = "events.jsonl";
 /** The end of an episode, as its event names it. */
 export interface EpisodeEndEvent {
   readonly rolloutId: string;
-  /** The hash of its line (see `hashRow()`). */
+  /** The hash of the episode's line (see `hashRow()`). */
   readonly hash: string;
   readonly isFailed: boolean;
 }
@@ -20,7 +20,8 @@ export interface RecordedGrouping {
   /** The number of scored attempts that complete a group. At least 1. */
   readonly size?: number;
   /**
-   * The number of attempts that are started at each task, `size` or more. Seeds and rollout indexes are counted by it.
+   * The number of attempts that are started at each task, `size` or more. Seeds and rollout indexes are computed from
+   * this number.
    */
   readonly begun?: number;
   /** The turns at which attempts branch. */
@@ -83,7 +84,7 @@ export const droppedType = "episodes-dropped";
 
 /** A finished episode that has no event in `events.jsonl`, because a process crashed before it wrote the event. */
 export interface EpisodeWithoutEvent extends FinishedEpisode {
-  /** The hash of its line (see `hashRow()`). */
+  /** The hash of the episode's line (see `hashRow()`). */
   readonly hash: string;
 }
 

@@ -39,12 +39,12 @@ export interface FinishedEpisode extends Pick<
   | "gateway"
   | "split"
 > {
-  /** True if its group has its own id instead of its task's id. Default false. */
+  /** True if the episode's group has its own id instead of its task's id. Default false. */
   readonly hasOwnName?: boolean;
   readonly counts: Omit<EpisodeCounts, "attemptCounts">;
 }
 
-/** Returns the members that an episode's line has beside its story. */
+/** Returns the members of an episode's line that are not part of its story. */
 export function rowMembers(
   episode: Pick<Episode, "segments" | "tree">,
   sampleHashes: readonly string[],

@@ -54,7 +54,7 @@ interface RowBranch {
   readonly cause: string;
   /** The index in the episode's `tree` of the first turn that the row trains. */
   readonly node: number;
-  /** The turn that this one continues and that another row trains; absent if it continues no other turn. */
+  /** The turn that this turn continues and that another row trains; absent if this turn continues no other turn. */
   readonly afterTurn?: number;
 }
 

@@ -27,9 +27,9 @@ const mostRowTokens = 2_000_000;
 export class FolderEpisodes {
   readonly #folder: LockedFolder;
   readonly #journals: EpisodeJournals;
-  /** Many long episodes can end at once, and their rows are long. */
+  /** The limit of rows in memory. Many long episodes can end at the same time, and their rows are long. */
   readonly #rowLimit = new WeightLimit(mostRowTokens);
-  /** The places of the episodes in their files; replaced when an episode is not found in it. */
+  /** The positions of the episodes in their files; replaced when an episode is not found. */
   #index: Promise<EpisodeIndex> | undefined;
 
   #syncColumns: (() => Promise<void>) | undefined;

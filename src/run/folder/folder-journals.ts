@@ -11,8 +11,8 @@ import { eventsFile } from "./episode-events.ts";
 export const sessionsFile = "gateway.jsonl";
 
 /**
- * The journals of a run's folder, with a function that finds out if one holds samples. `RunFolder` opens no other
- * journals, so these functions are enough to decide that nothing was played in a folder.
+ * The journals of a run's folder, each with a function that finds out if the journal contains samples. `RunFolder`
+ * opens no other journals, so these functions are enough to decide that nothing was played in a folder.
  */
 const folderJournals = {
   [samplesFile]: isNotEmpty,
@@ -29,7 +29,7 @@ const folderJournals = {
 export type FolderJournal = keyof typeof folderJournals;
 
 /**
- * True if a run's folder holds any samples, of finished or unfinished attempts.
+ * True if a run's folder contains any samples, of finished or unfinished attempts.
  *
  * @throws UsageError if the disk fails.
  */

@@ -27,8 +27,8 @@ export interface FoundRecordings {
   /** Rollouts that ended, but lack their line or rows. Their recordings restore them. */
   readonly lost: ReadonlySet<string>;
   /**
-   * Finished rollouts with a recording that cannot be replayed: a start that records nothing finished the attempt, or the
-   * recording belongs to an earlier attempt than the finished one.
+   * Finished rollouts with a recording that cannot be replayed: a start that records nothing finished the attempt, or
+   * the recording is of an earlier play than the finished one.
    */
   readonly unplayable: ReadonlySet<string>;
 }
@@ -80,7 +80,9 @@ export class FolderRecordings {
     return await this.#finished;
   }
 
-  /** True if an unfinished attempt that can be resumed holds a turn that was not sampled before its fork. */
+  /**
+   * True if an unfinished attempt that can be resumed has a sampled turn of its own, apart from shared turns of a fork.
+   */
   async holdsResumableTurn(): Promise<boolean> {
     for (const [rolloutId, place] of this.#options.index) {
       if (!place.isSampled) continue;

@@ -10,7 +10,7 @@ export const summaryFile = "summary.json";
 /** The training rows in slime's format. */
 export const slimeFile = "samples.slime.jsonl";
 
-/** The files that describe the run at its end. A start that plays on removes them first. */
+/** The files that describe the run at its end. A start that plays more episodes removes them first. */
 export class FolderResults {
   readonly #folder: LockedFolder;
   /** False once this start has removed the evaluation of earlier starts. */

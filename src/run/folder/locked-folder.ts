@@ -74,7 +74,9 @@ export class LockedFolder implements AsyncDisposable {
     });
   }
 
-  /** Refuses further writes, waits for those in progress, and closes what `openJournal()` opened. */
+  /**
+   * Refuses further writes, waits for those in progress, and closes the files that `openJournal()` and `open()` opened.
+   */
   async endWrites(): Promise<void> {
     this.#isClosing = true;
     await Promise.allSettled(this.#pending);

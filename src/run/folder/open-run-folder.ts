@@ -29,13 +29,13 @@ export interface RunFolderOptions {
   /** A trainer's format to write beside the samples. */
   readonly format?: SinkFormat;
   /**
-   * Plays the failed episodes of earlier starts again. Opening the folder removes them from its files: a failure that
-   * is not played again is counted nowhere.
+   * True to play the failed episodes of earlier starts again. Opening the folder removes these episodes from its files.
+   * If such a failure is not played again, it is counted nowhere.
    */
   readonly retryFailed: boolean;
   /**
-   * Keeps damaged lines in files beside the folder's own, because this start does not play their episodes again (see
-   * `ReconcileOptions`). Default false.
+   * True to keep damaged lines in files beside the folder's own, because this start does not play their episodes again
+   * (see `ReconcileOptions`). Default false.
    */
   readonly setsAside?: boolean;
   /** The episodes whose inputs are kept in `recording.jsonl`. Default `all`. */
@@ -64,7 +64,7 @@ export interface OpenedFolder {
   readonly recordings: FoundRecordings;
   /** Repairs and damage that the user should read about. */
   readonly notes: readonly string[];
-  /** Events that are missing in `events.jsonl`: they have to be written before anything else. */
+  /** Events that are missing in `events.jsonl`. Write them before anything else. */
   readonly missingEvents: readonly object[];
 }
 

@@ -13,8 +13,8 @@ import { storageError } from "../disk/storage-error.ts";
 /** The positions of a folder's episodes in its files, which are scanned once. */
 export interface EpisodeIndex {
   /**
-   * Reads finished episodes, in the order of the file. Ids that closed an open turn of the policy count as the
-   * environment's, because rows do not mark them.
+   * Reads finished episodes, in the order of the file. Ids that closed a turn of the policy count as ids of the
+   * environment, because rows do not mark them.
    *
    * @returns the episodes that are complete.
    * @throws UsageError if the disk fails.

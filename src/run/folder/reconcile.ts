@@ -30,7 +30,7 @@ export interface Reconciliation {
   readonly finished: readonly FinishedEpisode[];
   /** Rollouts that ended according to `events.jsonl`, and are played again from now on. */
   readonly dropped: readonly string[];
-  /** Rollouts that lack their line or rows, in this start or an earlier one. Their recordings restore them. */
+  /** Rollouts that lost their line or rows, in this start or an earlier one. Their recordings restore these. */
   readonly toRestore: ReadonlySet<string>;
   /** The attempt number of finished episodes that were played again after a failure. */
   readonly laterAttempts: ReadonlyMap<string, number>;
@@ -47,7 +47,7 @@ export interface Reconciliation {
 /** Options of `reconcile()`. */
 interface ReconcileOptions {
   readonly files: Files;
-  /** Drops failed episodes, so that they are played again. */
+  /** True to drop failed episodes, so that they are played again. They stay in groups that are complete without them. */
   readonly retryFailed: boolean;
   /**
    * True if this start does not play damaged episodes again. All removed lines are then kept in files such as
@@ -120,7 +120,10 @@ interface Choices {
   readonly isComplete: IsComplete;
 }
 
-/** Chooses a claim for each rollout. With `retryFailed`, failed ones are kept only in groups that are complete without. */
+/**
+ * Chooses a claim for each rollout. With `retryFailed`, failed episodes are kept only in groups that are complete
+ * without them.
+ */
 async function chooseClaims(
   { claims, rows }: { readonly claims: Scanned<Claim>; readonly rows: Scanned<RowPlace> },
   { files, retryFailed, grouping }: ReconcileOptions & { readonly grouping: RecordedGrouping },
@@ -195,7 +198,7 @@ function laterAttempts(claims: readonly Claim[]): ReadonlyMap<string, number> {
   );
 }
 
-/** Copies the lines that are not kept to set-aside files. Returns a note that names these files, if any. */
+/** Copies the lines that are removed to set-aside files. Returns a note that names these files, if there are any. */
 async function setAsideOthers(
   dir: string,
   {
@@ -221,7 +224,7 @@ async function setAsideOthers(
 
 /**
  * Returns a function that finds groups which are complete without their failed attempts, because more attempts were
- * started than needed. Their failures are not played again, and have to stay in the counts.
+ * started than needed. The failed attempts of such groups are not played again, and stay in the counts.
  */
 function completeGroups(
   kept: readonly Claim[],

@@ -2,7 +2,7 @@ import type { Episode } from "../../episode/episode.ts";
 import type { Redactor } from "../../secrets/redactor.ts";
 
 /**
- * Removes secrets from all texts of an episode. The names that its assignment gives stay: rows, events and later starts
+ * Removes secrets from all texts of an episode. The names in its assignment stay, because rows, events and later starts
  * refer to them.
  */
 export async function redactEpisode(

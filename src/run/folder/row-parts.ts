@@ -66,8 +66,8 @@ function endOfBits(list: readonly unknown[], start: number, most: number): numbe
 }
 
 /**
- * Returns the end of the run of equal names. A loop of its own: one for numbers and strings would check the type of
- * each item.
+ * Returns the end of the run of equal names. A separate loop, because a common loop for numbers and strings would check
+ * the type of each item.
  */
 function endOfNames(list: readonly unknown[], start: number, most: number): number {
   const name = list[start];

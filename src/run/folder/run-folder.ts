@@ -48,9 +48,9 @@ export class RunFolder implements AsyncDisposable {
   readonly grouping: RecordedGrouping;
   /** Repairs and damage that the user should read about. */
   readonly notes: readonly string[];
-  /** The `found` member of the manifest with which this start opened the folder. */
+  /** The member `found` of the manifest with which this start opened the folder. */
   readonly requestedFound: unknown;
-  /** Rollouts that ended in earlier starts, but lack their line or rows. They are restored, or played again. */
+  /** Rollouts that ended in earlier starts, but lost their line or rows. They are restored, or played again. */
   readonly lost: ReadonlySet<string>;
   /** The episodes whose inputs are recorded. */
   readonly record: RecordPolicy;
@@ -149,7 +149,7 @@ export class RunFolder implements AsyncDisposable {
   }
 
   /**
-   * Adds members to `found` in `run.json`. Members that are there keep their values.
+   * Adds members to `found` in `run.json`. Existing members keep their values.
    *
    * @param observed - Values that replace those in `run.json`; `undefined` removes the member.
    * @throws UsageError if the disk fails, or another process has taken the folder over.
@@ -196,7 +196,7 @@ export class RunFolder implements AsyncDisposable {
     return await this.#episodes.read(wanted);
   }
 
-  /** Reads what earlier starts wrote to `events.jsonl` about groups. */
+  /** Reads the events about groups that earlier starts wrote to `events.jsonl`. */
   async readGroups(): Promise<RecordedGroups> {
     const { files } = this.#folder;
     return await readRecordedGroups(this.dir, { files, runId: this.manifest.runId });
@@ -269,8 +269,8 @@ export class RunFolder implements AsyncDisposable {
   }
 
   /**
-   * Sorts the training rows by rollout, in the order given: a repeatable run then writes the same files, whichever
-   * attempt ended first. Call it after the last row was written.
+   * Sorts the training rows by rollout, in the given order. So the files of a repeatable run do not depend on the order
+   * in which attempts ended. Call it after the last row was written.
    */
   async sortSamples(rolloutIds: readonly string[]): Promise<void> {
     await this.#episodes.sortSamples(rolloutIds);

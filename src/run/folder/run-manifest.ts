@@ -5,7 +5,7 @@ import type { Files } from "../disk/files.ts";
 import { writeJsonAtomically } from "../disk/write-atomically.ts";
 import { readPromptTime } from "../prompt-time.ts";
 
-/** The content of `run.json`: everything that decides what the run plays. JSON-able. */
+/** The content of `run.json`: the facts that decide what the run plays. JSON-able. */
 export interface RunManifest {
   readonly format: 1;
   readonly turnwright: string;
@@ -16,17 +16,17 @@ export interface RunManifest {
    * the run started, without a zone, such as `2026-11-23T10:05:00.000`. Absent in a manifest without a folder.
    */
   readonly promptTime?: string;
-  /** The settings that the caller chose. Two runs with different ones cannot share a folder. */
+  /** The settings that the caller chose. Two runs with different settings cannot share a folder. */
   readonly configuration: Readonly<Record<string, unknown>>;
   /**
    * Hashes or names of what decides tokens and rewards: tokenizer, chat template, tools, data, engine and so on. Two
-   * runs with different ones cannot share a folder. Absent if a program started the run and named none.
+   * runs with different values cannot share a folder. Absent if a program started the run and gave none.
    */
   readonly identity?: Readonly<Record<string, string>>;
   /**
    * Other facts that were found at start-up. They may change from start to start. `startRun()` adds the members that
-   * `verify` and exports need, if they are missing: the vocabulary's size, and a `plan` without episodes. Until
-   * something is sampled, it also writes how `setup` samples (`sampling`, and for greedy sampling the engine's
+   * `verify` and exports need, if they are missing: the vocabulary's size, and a `plan` without episodes. Until a token
+   * is sampled, it also writes the sampling of `setup` (`sampling`, and for greedy sampling the engine's
    * `logprobConvention`).
    */
   readonly found: Readonly<Record<string, unknown>>;
@@ -49,7 +49,7 @@ export const manifestFile = "run.json";
 /** The run's context limit in `identity`, and the setting that replaces the engine's limit. */
 export const contextMember = "max-context";
 
-/** Returns the limits of this start, with the context limit of earlier starts if this one has none. */
+/** Returns the limits of this start. A context limit that this start does not have comes from earlier starts. */
 export function withRecordedContext<Limits extends Pick<EpisodeLimits, "maxContextTokens">>(
   limits: Limits,
   { identity }: Pick<RunManifest, "identity">,
@@ -73,7 +73,7 @@ export function isManifest(value: Partial<RunManifest> | null | undefined): valu
   return unreadableParts(value ?? {}).length === 0;
 }
 
-/** Returns the members that no start could read, with the expected value of each. */
+/** Returns the members that a later start could not read, with the expected value of each. */
 export function unreadableParts({
   format,
   turnwright,

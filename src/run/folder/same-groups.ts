@@ -65,11 +65,11 @@ function isOfTask({ groupIndex, earlier }: EarlierGroup, source: TaskSource): bo
 }
 
 /**
- * Checks that the attempts of earlier starts belong to the group that the source gives. Finished attempts decide;
- * without any, the unfinished ones do.
+ * Checks that the attempts of earlier starts are of the group that the source gives. Finished attempts decide. If there
+ * are none, the unfinished ones decide.
  *
  * @param groupId - The id of the group that the source gives.
- * @throws UsageError if they belong to another group.
+ * @throws UsageError if the attempts are of another group.
  */
 export function requireSameGroup(
   groupId: string,

@@ -8,8 +8,8 @@ interface RankedRange extends LineRange {
 }
 
 /**
- * Sorts the lines of a file by rank; lines of equal rank keep their order. Replaces the file at once, and only if the
- * order changes. Memory grows with the number of lines, not with their length.
+ * Sorts the lines of a file by rank; lines of equal rank keep their order. Replaces the file in one step, and only if
+ * the order changes. Memory grows with the number of lines, not with their length.
  *
  * @throws UsageError if the disk fails; the file is unchanged then.
  */

@@ -14,7 +14,7 @@ import { droppedType, eventsFile, startedType } from "./episode-events.ts";
 export interface StartedGroup extends TaskRecord {
   readonly groupIndex: number;
   readonly groupId: string;
-  /** Absent if its attempts play from their first turn. */
+  /** The recorded attempt from which the group's attempts branch. Absent if they play from their first turn. */
   readonly fork?: Fork;
 }
 
@@ -82,7 +82,7 @@ class GroupEvents implements RecordedGroups {
   isAnyStart = false;
   readonly #placeOf = new Map<string, number>();
   readonly #runId: string | undefined;
-  /** True for events of a start with other settings, which sampled nothing. */
+  /** True while the events are of a start with other settings, which sampled nothing. */
   #isForeign = false;
 
   constructor(runId: string | undefined) {

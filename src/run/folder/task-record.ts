@@ -14,7 +14,10 @@ export interface TaskRecord {
   readonly task: Task;
   /** Present if the task's data cannot be written: a later start draws the task from the environment again. */
   readonly isDrawnAgain?: true;
-  /** See `taskKey()`. Present if the task holds a secret: neither its data nor its instruction is written then. */
+  /**
+   * The task's key (see `taskKey()`). Present if the task contains a secret: neither its data nor its instruction is
+   * written then.
+   */
   readonly hash?: string;
 }
 
@@ -57,7 +60,8 @@ export function toTaskRecord(task: Task, { environment, redactor }: TaskPlace): 
 }
 
 /**
- * Returns the first member of a task that holds a known secret. Names do not count, because they are written unchanged.
+ * Returns the first member of a task that contains a known secret. Names are not searched, because they are written
+ * unchanged.
  */
 function secretIn(task: Task, redactor: TaskPlace["redactor"]): string | undefined {
   if (redactor === undefined) return undefined;
@@ -144,13 +148,13 @@ function notDeliverable(groupId: string, why: string): UsageError {
 export interface OwnTask {
   /** See `taskKey()`. */
   readonly hash: string;
-  /** Absent if the task cannot be written: it is not JSON, or it holds a secret. */
+  /** The task. Absent if it cannot be written: it is not JSON, or it contains a secret. */
   readonly task?: Task;
 }
 
 /**
- * Returns what is written of a task for other processes and later starts; `undefined` if the environment draws the same
- * task at its index.
+ * Returns the record of a task for other processes and later starts; `undefined` if the environment draws the same task
+ * at its index.
  */
 export function ownTask(task: Task, { environment, redactor }: TaskPlace): OwnTask | undefined {
   if (hasTask(environment, task)) return undefined;

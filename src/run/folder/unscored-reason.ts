@@ -8,8 +8,8 @@ import type { Outcome, StopReason } from "../../trajectory/sample.ts";
 export type UnscoredReason = `${Outcome}/${string}`;
 
 /**
- * Returns the reason for which an episode has no score; `undefined` if it has one. The mean of scored episodes needs
- * these counts: without truncated episodes, it leaves out the long conversations.
+ * Returns the reason for which an episode has no score; `undefined` if it has one. Read the mean of scored episodes
+ * together with the counts of these reasons, because it leaves out truncated episodes, which are the long ones.
  */
 export function unscoredReason(row: {
   readonly outcome: Outcome;

@@ -40,7 +40,10 @@ const sizesPerMember = 16_000;
 
 const subfields = { index: "TI", footer: "TF" } as const;
 
-/** Magic number, method (deflate), flags (an extra field follows), no time, no hint, unknown system. */
+/**
+ * Magic number, method (deflate), flags (an extra field follows), no modification time, no compression hint, unknown
+ * operating system.
+ */
 const memberHeader = Buffer.from([0x1f, 0x8b, 8, 4, 0, 0, 0, 0, 0, 255]);
 
 /** An empty deflate stream, its CRC-32 and its size. */
@@ -61,7 +64,9 @@ function memberWith(name: string, data: Buffer): Buffer {
   return Buffer.concat([memberHeader, lengths, data, emptyContent]);
 }
 
-/** Returns the data of such a member; `undefined` if the bytes do not begin with one of this name. */
+/**
+ * Returns the data of a member that `memberWith()` made; `undefined` if the bytes do not begin with one of this name.
+ */
 function dataOf(name: string, bytes: Buffer): Buffer | undefined {
   if (bytes.length < dataStart) return undefined;
   const length = bytes.readUInt16LE(dataStart - 2);
@@ -135,7 +140,7 @@ function readFooter(data: Buffer): FooterFacts | undefined {
   return isSound ? facts : undefined;
 }
 
-/** Reads the sizes in the index's members; returns `undefined` if the bytes are not such members. */
+/** Reads the sizes in the index's members; `undefined` if the bytes are not valid members. */
 function readSizes(bytes: Buffer): readonly number[] | undefined {
   const sizes: number[] = [];
   for (let rest = bytes; rest.length > 0;) {

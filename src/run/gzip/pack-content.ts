@@ -6,10 +6,10 @@ import { contentBlockSize, encodeIndex } from "./gzip-index.ts";
 
 const gzipBlock = promisify<Buffer, { level: number; chunkSize: number }, Buffer>(gzip);
 
-/** A higher level takes half as much CPU again and saves one percent. */
+/** The compression. A higher level takes half as much CPU again and saves one percent. */
 const compression = { level: 6, chunkSize: contentBlockSize };
 
-/** The number of blocks that are compressed at once. Node's pool has four threads. */
+/** The number of blocks that are compressed concurrently. Node's pool has four threads. */
 const blocksAtOnce = 4;
 
 /**

@@ -11,9 +11,9 @@ import { packContent } from "./pack-content.ts";
 import { largeFiles } from "./packed-run.ts";
 import { packedName, withPacked } from "./stored-files.ts";
 
-/** A file that is, or was, packed. Sizes are in bytes. JSON-able. */
+/** A file that is packed, or was packed until now. Sizes are in bytes. JSON-able. */
 export interface RepackedFile {
-  /** Its name in the run's folder, without `.gz`. */
+  /** The file's name in the run's folder, without `.gz`. */
   readonly name: string;
   readonly unpackedSize: number;
   readonly packedSize: number;

@@ -8,7 +8,7 @@ export class PackedFile implements OpenFile {
   readonly #file: OpenFile;
   readonly #path: string;
   readonly #index: GzipIndex;
-  /** The block that was read last. Neighbouring reads need it again. */
+  /** The block that was read last. The next read often needs it again. */
   #last: { readonly block: number; readonly content: Promise<Buffer> } | undefined;
 
   private constructor(file: OpenFile, path: string, index: GzipIndex) {

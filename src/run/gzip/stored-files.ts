@@ -9,8 +9,8 @@ export function packedName(file: string): string {
 }
 
 /**
- * Makes packed files readable under their own names. If a file exists both packed and unpacked, the unpacked one counts:
- * a process was killed before it removed one of them. A name that ends in `.gz` is read as a packed file.
+ * Makes packed files readable under their own names. If a file exists both packed and unpacked, a process was killed
+ * before it removed one of them, and the unpacked one counts. A name that ends in `.gz` is read as a packed file.
  */
 export function withPacked(files: Files): Files {
   const open = async (path: string): Promise<OpenFile> => {

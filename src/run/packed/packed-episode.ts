@@ -18,11 +18,11 @@ export interface DescribedTrouble {
 
 /** Recorded inputs as complete lines of `recording.jsonl`. */
 export interface PackedRecording {
-  /** UTF-8, each line with its line feed. */
+  /** The lines in UTF-8, each with its line feed. */
   readonly bytes: Buffer;
-  /** The number of the attempt's lines with inputs, with those before these. */
+  /** The number of the attempt's lines with inputs, including lines before these. */
   readonly partCount: number;
-  /** The hash of the last line up to here. */
+  /** The hash of the last of these lines. */
   readonly lastHash: string;
 }
 
@@ -39,7 +39,7 @@ export interface PackedEpisode {
   readonly versions: VersionFacts;
   readonly turns: readonly TurnTotals[];
   readonly troubles: readonly DescribedTrouble[];
-  /** The parts of side columns that the lines name, each once. Absent if they name none. */
+  /** The parts of side columns that the lines name, each once. Absent if the lines name none. */
   readonly columns?: ColumnParts;
   /**
    * Releases the memory of the lines. The lines and the long members of the episode cannot be read

@@ -44,14 +44,14 @@ export const packedHeadSchema = z.strictObject({
   troubles: z.array(z.strictObject({ code: text, message: text, stack: text })).max(10_000),
   samples: z.array(line),
   line,
-  /** The size of a line with the spans of each row, which rows leave out. */
+  /** The size of a line with the spans of each row, which rows do not contain. */
   spansBytes: z.int().min(1),
   recording: z.strictObject({ bytes: count, partCount: count, lastHash: z.string() }),
-  /** The parts of side columns that the lines name. Absent if they name none. */
+  /** The parts of side columns that the lines name. Absent if the lines name none. */
   columns: z.partialRecord(z.enum(columnNames), z.array(columnPart)).optional(),
 });
 
-/** See `packedHeadSchema`. JSON-able. */
+/** The head of a packed episode (see `packedHeadSchema`). JSON-able. */
 export type PackedHead = z.infer<typeof packedHeadSchema>;
 
 /** Members of an episode that are parsed when they are read. */

@@ -5,7 +5,7 @@ import type { Clock } from "../../async/clock.ts";
 import { withDeadline } from "../../async/deadline.ts";
 import { Listeners } from "../schedule/listeners.ts";
 
-/** An outage of the engine, or its end. JSON-able. */
+/** The begin or the end of an outage of the engine. JSON-able. */
 export interface EngineOutage {
   /** `engine-back`: the engine answers again. */
   readonly type: "engine-unreachable" | "engine-back";
@@ -106,7 +106,7 @@ class Silence {
     return this.#clock.now() - this.#answeredAtMs;
   }
 
-  /** Starts again when a call starts: before it, no call was waiting for an answer. */
+  /** Restarts the time when a call starts, because before it no call was waiting for an answer. */
   restart(): void {
     if (this.#reportedAtMs === undefined) this.#answeredAtMs = this.#clock.now();
   }
@@ -145,7 +145,7 @@ async function repeat(
   }
 }
 
-/** True if the engine answers any request. Its load is cheaper to ask for than its description. */
+/** True if the engine answers a request: for its load, which is cheaper, or for its description. */
 async function isReachable(
   engine: Engine,
   { clock, signal: parent }: { readonly clock: Clock; readonly signal: AbortSignal },

@@ -29,8 +29,8 @@ const settingNames = {
 const conventions: readonly unknown[] = ["tempered", "raw", "processed"];
 
 /**
- * Reads how a run sampled. The parameters that `startRun()` saw win over the command line's, which a program may have
- * replaced.
+ * Reads how a run sampled. The parameters that `startRun()` got take precedence over those of the command line, which a
+ * program may have replaced.
  */
 export function samplingFactsIn(found: unknown): SamplingFacts {
   const { sampling, settings, engine, logprobConvention } = isObject(found) ? found : {};
@@ -47,8 +47,8 @@ export function samplingFactsIn(found: unknown): SamplingFacts {
 }
 
 /**
- * Returns the sampling facts that the caller of this start gave in `found`. A fact that is missing there is
- * `undefined`. Until the run has sampled a token, they replace the facts that earlier starts wrote.
+ * Returns the sampling facts that the caller of this start gave in `found`. A fact that is missing in `found` is
+ * `undefined`. Until the run has sampled a token, these facts replace those that earlier starts wrote.
  */
 export function ownSamplingFacts(requested: unknown) {
   const { sampling, logprobConvention } = isObject(requested) ? requested : {};

@@ -6,7 +6,7 @@ import { readVersion } from "../disk/read-version.ts";
 
 /** The policy version that was announced. */
 interface AnnouncedPolicy {
-  /** Absent before the first announcement. */
+  /** The version. `undefined` before the first announcement. */
   readonly version: number | undefined;
   /** True if all tokens get the announced version; false if only tokens without a whole-number version get it. */
   readonly overrules: boolean;
@@ -15,7 +15,8 @@ interface AnnouncedPolicy {
 /**
  * Wraps an engine so that its tokens carry the announced version, if there is one.
  *
- * @param announced - Called when a call starts: if the version changes before the call ends, the older one counts.
+ * @param announced - Returns the announced policy. Called when a call starts, so the version at the call's start
+ *   counts.
  */
 export function markVersions(engine: Engine, announced: () => AnnouncedPolicy): Engine {
   return {

@@ -8,7 +8,7 @@ interface PolicyControlOptions {
   readonly gate: PolicyGate;
   readonly versions: PolicyVersions;
   readonly player: AttemptPlayer | undefined;
-  /** The number of groups that were handed out by now. */
+  /** The numbers of groups so far. */
   readonly groups: GroupCounts;
   /** Called when a new version may let the run start another group. */
   readonly onVersion: () => void;
@@ -31,7 +31,7 @@ export class PolicyControl {
     this.#options = options;
   }
 
-  /** Records that the weights have this version from now on, here and where the player plays. */
+  /** Records that the weights have this version from now on, in this process and in the player's processes. */
   announce(version: number): void {
     const { groups, onVersion, player, versions } = this.#options;
     versions.announce(version, groups);
@@ -43,7 +43,7 @@ export class PolicyControl {
     }
   }
 
-  /** Runs `update` while sampling is blocked as `mode` says, then announces the version. */
+  /** Runs `update` while sampling is blocked according to `mode`, then announces the version. */
   async update(version: number, update: () => Promise<void>, mode: UpdateMode): Promise<void> {
     requireVersion(version);
     this.#updateCount += 1;
@@ -94,7 +94,7 @@ export class PolicyControl {
     if (episodes.length > 0 && mayAsk && this.#updateCount === 0) await this.#options.askVersion();
   }
 
-  /** Blocks sampling in this process and where the player plays. */
+  /** Blocks sampling in this process and in the player's processes. */
   async #closeGates(mode: UpdateMode): Promise<void> {
     const { gate, player } = this.#options;
     await Promise.all([gate.close(mode), player?.pause?.(mode)]);

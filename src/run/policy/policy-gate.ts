@@ -20,10 +20,10 @@ import { withResolvers, type Resolvers } from "../../async/with-resolvers.ts";
 import { TokenNotifier } from "../../engine/token-notifier.ts";
 
 /**
- * The treatment of turns that are being sampled when the policy's weights change. `finish` leaves them to the engine.
- * `hold` waits until they have ended. `interrupt` cuts them short, and continues them from the tokens that were
- * sampled, with the new weights; a turn with a constrained format is sampled again from its start. Every token keeps
- * the version that sampled it.
+ * The treatment of turns that are being sampled when the policy's weights change. `finish` lets the engine finish them.
+ * `hold` waits until they have ended. `interrupt` cuts them short, and continues them from the sampled tokens, with the
+ * new weights; a turn with a constrained format is sampled again from its start. Every token keeps the version that
+ * sampled it.
  */
 export type UpdateMode = "finish" | "hold" | "interrupt";
 
@@ -39,7 +39,7 @@ export interface PolicyGateOptions {
    * starts. Default: no version is known.
    */
   readonly announcedVersion?: () => number | undefined;
-  /** Default: the machine's clock. */
+  /** The clock of `graceMs`. Default: the machine's clock. */
   readonly clock?: Clock;
 }
 
@@ -74,10 +74,7 @@ export class PolicyGate {
     return this.#cuts.size;
   }
 
-  /**
-   * Blocks new policy calls until `open()`. Resolves when no call is running; with `finish`, at
-   * once.
-   */
+  /** Blocks new policy calls until `open()`. Resolves when no call is running; with `finish`, immediately. */
   async close(mode: UpdateMode): Promise<void> {
     if (mode === "finish") return;
     this.#closed ??= withResolvers();
@@ -149,7 +146,7 @@ export class PolicyGate {
   }
 
   /**
-   * Checks and copies a part of a turn before it goes into the next prompt. The caller gets the part as it came, and
+   * Checks and copies a part of a turn before it goes into the next prompt. The caller gets the unchanged part, and
    * checks it itself.
    */
   async #passPart(
@@ -175,8 +172,8 @@ export class PolicyGate {
     let isInterrupted = false;
     let isNotCut = false;
     /**
-     * Hides the gate's own cut from the caller. If the caller cuts the call short after that, the
-     * engine reports nothing more.
+     * Reports to the caller that the engine cannot cut the turn short, if the caller itself requested the cut. The
+     * engine reports this only once, possibly for an earlier cut by the gate.
      */
     const passOnNotCut = (): void => {
       if (isNotCut && cutShort?.aborted === true) onNotCutShort?.();
@@ -216,8 +213,8 @@ export class PolicyGate {
   }
 
   /**
-   * Waits for an engine that cuts a turn short, until the time is over. The streamed tokens replace a missing answer,
-   * and an answer that only reports the cut.
+   * Waits for an engine that cuts a turn short, until the time is over. If no answer comes, or the answer only reports
+   * the cut, the streamed tokens take its place.
    */
   async #ask(
     request: GenerateRequest,
@@ -286,7 +283,7 @@ export class PolicyGate {
   }
 }
 
-/** Wraps the options of a call, and observes if the engine has streamed tokens. */
+/** Wraps the options of a call, and records whether the engine has streamed tokens. */
 function watchStreaming(caller: GenerateOptions): {
   readonly options: GenerateOptions;
   readonly hasStreamed: () => boolean;

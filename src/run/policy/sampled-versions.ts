@@ -13,7 +13,7 @@ export function newestOf(episodes: readonly Episode[]): number | undefined {
 }
 
 /**
- * Returns the newest version at the end of a turn, from a turn index on. The start of an interrupted turn may be of an
+ * Returns the newest version at the end of the turns from a turn index on. The start of an interrupted turn may have an
  * earlier version.
  */
 export function newestSince(turnIndex: number, episode: Episode): number | undefined {
@@ -45,7 +45,7 @@ export function versionsOf(episodes: readonly Episode[]): SampledVersions {
   return { known, unknown: firstUnknown };
 }
 
-/** Returns the versions of an episode. The player of a packed episode has found them. */
+/** Returns the versions of an episode. For a packed episode, its player has found them. */
 function factsOf(episode: Episode): VersionFacts {
   return packedOf(episode)?.versions ?? findVersions(episode);
 }

@@ -26,11 +26,11 @@ export interface StalenessOptions {
 
 /** The number of groups in this start so far. */
 export interface GroupCounts {
-  /** Groups that were delivered. */
+  /** The number of groups that were delivered. */
   readonly deliveredCount: number;
-  /** Groups that may have been trained on. Default: the delivered ones. */
+  /** The number of groups that may have been trained on. Default: the delivered ones. */
   readonly trainableCount?: number;
-  /** Groups that may have been trained on within one step. Default: `trainableCount`. */
+  /** The number of groups that may have been trained on within one step. Default: `trainableCount`. */
   readonly trainableNextCount?: number;
 }
 
@@ -39,8 +39,8 @@ export interface GroupCounts {
  *
  * For `wait`, it counts the trainer's steps in this start, from the first known version: the announced one or, if there
  * is none, the one that samples or that the engine names. Two rules correct the count. If enough groups for a step were
- * delivered before any version was known, the trainer may have made a step already. And there are no more steps than
- * the groups allow: a version that is further ahead was not trained on groups of this start, for example because a
+ * delivered before any version was known, the trainer may have made a step already. And the delivered groups limit the
+ * number of steps. A version that is further ahead was not trained on groups of this start, for example because a
  * trainer loaded its checkpoint into an engine that had started with other weights.
  */
 export class PolicyVersions {
@@ -53,7 +53,7 @@ export class PolicyVersions {
   #announced: number | undefined;
   /** The newest version that sampled a token in this start, or that the engine named. */
   #seen: number | undefined;
-  /** The newest version in any episode that was played or read back, of this start or an earlier one. */
+  /** The newest version in any episode that was played or read, of this start or an earlier one. */
   #recalled: number | undefined;
 
   readonly #onProblem: (problem: string) => void;
@@ -84,7 +84,7 @@ export class PolicyVersions {
     return this.#announced ?? newerOf(this.#seen, this.#recalled);
   }
 
-  /** The version that samples, as far as this start shows. The trainer's steps are counted from it. */
+  /** The version that samples, as far as this start knows it. The trainer's steps are counted from this version. */
   get #currentHere(): number | undefined {
     return this.#announced ?? this.#seen;
   }
@@ -94,7 +94,7 @@ export class PolicyVersions {
     return this.#options?.beyond === "wait" && this.#first === undefined;
   }
 
-  /** The version that was announced last in this start; absent before the first. */
+  /** The version that was announced last in this start. Undefined before the first announcement. */
   get announced(): number | undefined {
     return this.#announced;
   }
@@ -133,7 +133,7 @@ export class PolicyVersions {
     if (newest !== undefined) this.#note(newest, groups);
   }
 
-  /** Records the newest version of episodes. It is not known to be a version of this start. */
+  /** Records the newest version of episodes. The version may be one of an earlier start. */
   recall(episodes: readonly Episode[]): void {
     this.#recalled = newerOf(this.#recalled, newestOf(episodes));
   }
@@ -188,7 +188,7 @@ export class PolicyVersions {
     return offeredCount < (trained + max + 1) * groupsPerVersion;
   }
 
-  /** See `EpisodeGroup.staleness`. */
+  /** Returns the staleness of a group (see `EpisodeGroup.staleness`). */
   stalenessOf({ episodes }: Pick<EpisodeGroup, "episodes">): number | undefined {
     const { current } = this;
     if (current === undefined) return undefined;

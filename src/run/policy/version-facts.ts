@@ -6,7 +6,7 @@ import { readVersion } from "../disk/read-version.ts";
 export interface VersionFacts {
   /** The engine's names of versions, each once. */
   readonly names: readonly string[];
-  /** The first name of a trained token that is not a whole number; absent if there is none. */
+  /** The first name of a trained token's version that is not a whole number. Absent if all are whole numbers. */
   readonly unknown?: string;
   /** The name at the end of each turn, in the order of the rows. */
   readonly turnEnds: readonly (readonly [turnIndex: number, name: string])[];
@@ -32,7 +32,7 @@ export function findVersions({ segments }: Pick<Episode, "segments">): VersionFa
   return { names: [...names], turnEnds, ...(unknown !== undefined && { unknown }) };
 }
 
-/** Adjacent ids of one version that are all trained or all masked. */
+/** Consecutive ids of one version that are all trained or all masked. */
 interface VersionRun {
   readonly name: string;
   readonly isTrained: boolean;

@@ -29,7 +29,8 @@ export interface RecordedAttempt {
   /** True if the attempt has ended. */
   readonly hasEnded: boolean;
   /**
-   * True if the attempt ended only in a start that records nothing (see `EndLine`). The recording holds its first part.
+   * True if only a start that records nothing has ended the attempt (see `EndLine`). The recording has the attempt's
+   * first part.
    */
   readonly isUnrecorded: boolean;
 }
@@ -38,12 +39,12 @@ export interface RecordedAttempt {
 export interface RecordedAttemptPlace {
   readonly attempt: number;
   readonly ranges: LineRange[];
-  /** True if one of the lines holds a sample of the policy. */
+  /** True if one of the lines has a sample of the policy. */
   isSampled: boolean;
 }
 
 /**
- * Repairs the end of a folder's recording before it is indexed, because other lines will take the place of a torn one.
+ * Repairs the end of a folder's recording before it is indexed, because later lines will overwrite a torn one.
  *
  * @throws UsageError if the disk fails.
  */
@@ -134,7 +135,7 @@ export function headOf(line: Buffer): RecordedHead | undefined {
 
 /**
  * Reads the first lines of a folder's latest attempts. Skips attempts of other runs, unreadable lines, and attempts
- * without a sample. Reads one line at a time: there may be many, and each may hold a task.
+ * without a sample. Reads one line at a time, because there may be many, and each may contain a task.
  *
  * @param about - `wants` selects rollouts.
  * @throws UsageError if the disk fails.

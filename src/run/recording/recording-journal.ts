@@ -21,7 +21,7 @@ export interface RecordingOptions {
    * because the disk takes real time. Default: `land()` does not wait.
    */
   readonly diskClock?: Pick<Clock, "sleep" | "now">;
-  /** Removes secrets from the written texts. Ids and logprobs are numbers and stay. */
+  /** Removes secrets from the written texts. Ids and logprobs are numbers and are not changed. */
   readonly redactor?: Redactor;
   /** Syncs the columns of the turns so far. Called before each write. Default: nothing to sync. */
   readonly syncColumns?: () => Promise<void>;
@@ -58,7 +58,7 @@ export interface AttemptRecording {
 
 /** The facts about an attempt that are recorded when it starts or is resumed. */
 export interface RecordingStart extends Omit<BeginLine, "recording" | "type"> {
-  /** The number of recorded lines with inputs. Default 0. */
+  /** The number of lines with inputs that are already recorded. Default 0. */
   readonly partCount?: number;
   /** The hash of the last of these lines. Default `""`. */
   readonly lastHash?: string;
@@ -142,8 +142,8 @@ export class RecordingJournal {
   }
 
   /**
-   * Resolves when everything recorded so far is synced: at once or, with many running attempts, together with others
-   * that land within a moment.
+   * Resolves when everything recorded so far is synced: immediately or, with many running attempts, together with
+   * others that land within a moment.
    *
    * @param underWay - The number of running attempts, with this one.
    * @throws the error of the disk, if a write of the recording has failed.

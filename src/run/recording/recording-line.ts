@@ -6,7 +6,7 @@ import { parseJson } from "../folder/episode-row.ts";
 import type { OwnTask } from "../folder/task-record.ts";
 import { readGeneration, writeGeneration, type WrittenGeneration } from "./written-generation.ts";
 
-/** The file of recorded inputs: everything that an episode cannot compute again. */
+/** The file of recorded inputs, which an episode cannot compute again. */
 export const recordingFile = "recording.jsonl";
 
 /** The version of the recording format. */
@@ -17,23 +17,23 @@ export interface BeginLine {
   readonly recording: typeof recordingFormat;
   readonly type: "begin";
   readonly rolloutId: string;
-  /** Counts plays after failures, from 1. */
+  /** The number of the play, from 1. Another play follows a failed one. */
   readonly attempt: number;
-  /** Counts the starts and resumptions of this play, from 1. */
+  /** The number of starts and resumptions of this play so far, from 1. */
   readonly start: number;
   readonly groupId: string;
   readonly groupIndex: number;
   readonly sampleIndex: number;
   readonly seed: number;
-  /** Absent if it equals `seed`. */
+  /** The seed of sampling. Absent if it equals `seed`. */
   readonly samplingSeed?: number;
   readonly split: string;
   readonly taskIndex: number;
   /** The task that was played, if the environment draws another one at this index. */
   readonly ownTask?: OwnTask;
-  /** Absent if the attempt is not a fork. */
+  /** The attempt and the turn from which this attempt was forked. Absent if it is not a fork. */
   readonly forkedFrom?: ForkPlace;
-  /** The `runId` of the run's `run.json`; absent if the recording was made outside a run's folder. */
+  /** The `runId` of the run's `run.json`. Absent if the recording was made outside a run's folder. */
   readonly run?: string;
   /** Milliseconds since the epoch. */
   readonly atMs: number;
@@ -60,7 +60,7 @@ export function isOfOtherAttempt(
   return row !== undefined && row.attempt !== attempt;
 }
 
-/** Describes a recording of an attempt before the finished one. */
+/** Describes a recording of an earlier play than the finished one. */
 export function describeOtherAttempt(
   { attempt }: Pick<BeginLine, "attempt">,
   row: { readonly attempt: number } | undefined,
@@ -92,17 +92,17 @@ interface InputsLine extends Inputs {
   /** The index of the line among the attempt's lines with inputs, from 0. */
   readonly part: number;
   /**
-   * The first 16 hexadecimal digits of a SHA-256 over the hash of the line before (`""` for the first) and the written
-   * JSON of `times` and `inputs`.
+   * The first 16 hexadecimal digits of a SHA-256 over the hash of the previous line (`""` for the first one) and the
+   * written JSON of `times` and `inputs`.
    */
   readonly hash: string;
 }
 
 /** A point between two lines of an attempt's inputs. */
 export interface RecordingPoint {
-  /** The number of lines with inputs before it. */
+  /** The number of lines with inputs before this point. */
   readonly part: number;
-  /** The hash of the line before it, or `""` if there is none. */
+  /** The hash of the last line before this point, or `""` if there is none. */
   readonly hash: string;
 }
 
@@ -117,7 +117,7 @@ export interface EndLine extends Pick<InputsLine, "recording" | "rolloutId" | "a
    * first part. If the row is lost, the attempt is resumed.
    */
   readonly isUnrecorded?: true;
-  /** The number of the attempt's lines with inputs; absent with `isUnrecorded`. */
+  /** The number of the attempt's lines with inputs. Absent if `isUnrecorded` is set. */
   readonly partCount?: number;
 }
 
@@ -132,7 +132,7 @@ export type RecordingLine = BeginLine | InputsLine | EndLine;
 /**
  * Writes a line of inputs, without its line feed.
  *
- * @param place - `hash` is that of the line before.
+ * @param place - `hash` is that of the previous line.
  * @param clean - Removes secrets from a JSON text.
  */
 export function writeInputsLine(
@@ -151,7 +151,7 @@ export function writeInputsLine(
 /**
  * Reads a line; returns `undefined` if it is damaged.
  *
- * @param before - The hash of the line before, for a line of inputs.
+ * @param before - The hash of the previous line, for a line of inputs.
  */
 export function readRecordingLine(line: Buffer, before: string): RecordingLine | undefined {
   const value = parseJson(line) as Partial<RecordingLine> | null | undefined;
@@ -175,8 +175,8 @@ export function readRecordingLine(line: Buffer, before: string): RecordingLine |
 const turnMarks = ['"type":"generation"', '"what":"turn '];
 
 /**
- * True if a line holds a sample of the policy, and not only the attempt's first line or inputs of its user and its
- * world. True for a damaged line too, because it may.
+ * True if a line contains a sample of the policy. False for the attempt's first line, and for inputs of only its user
+ * and its world. True for a damaged line, which may have contained a sample.
  */
 export function holdsGeneration(line: Buffer): boolean {
   // Most other lines are not parsed at all, and a first line never.

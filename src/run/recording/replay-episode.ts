@@ -30,25 +30,25 @@ export type ReplayVerdict =
   | { readonly type: "differs"; readonly episode: Episode; readonly place: string }
   /** The replay stopped: the reason. */
   | { readonly type: "diverged"; readonly reason: string }
-  /** The recording ends before the episode does, because the attempt was not finished. */
+  /** The recording ends before the episode does, because the run did not finish the attempt. */
   | { readonly type: "unfinished"; readonly reason: string }
-  /** The recording is of an earlier attempt than the finished one, or incomplete, so there is nothing to compare. */
+  /** The recording is incomplete, or of an earlier play than the finished one, so there is nothing to compare. */
   | { readonly type: "unrecorded"; readonly reason: string };
 
 /** A recorded episode, with its row. */
 export interface StoredEpisode {
   readonly recorded: RecordedAttempt;
-  /** Absent if the attempt did not finish. */
+  /** The episode's row. Absent if the attempt did not finish. */
   readonly row?: EpisodeRow;
   readonly samples: readonly Sample[];
-  /** The `runId` of the folder of both. */
+  /** The `runId` of the folder that has the recording and the row. */
   readonly runId?: string;
 }
 
 /** The environment and the options of a replay. It needs no engine, no model and no key. */
 export interface ReplayOptions {
   readonly setup: Omit<EpisodeSetup, "onTurn" | "onTrouble">;
-  /** Removes the secrets that the run removed. */
+  /** Removes the same secrets as the run did. */
   readonly redactor?: Redactor;
   /** True to have the environment score the episode again. Default false. */
   readonly scoreAnew?: boolean;

@@ -4,9 +4,11 @@ import type { Generation } from "../../engine/engine.ts";
 export interface WrittenGeneration extends Omit<Generation, "outputIds" | "logprobs"> {
   /** The ids as variable-length integers: seven bits a byte, lowest bits first; the last byte of an id is below 128. */
   readonly ids: string;
-  /** Little-endian 32-bit floats, which is what engines compute. Absent if that would change a logprob. */
+  /**
+   * The logprobs as little-endian 32-bit floats, in which engines compute. Absent if this form would change a logprob.
+   */
   readonly logprobs?: string;
-  /** Little-endian 64-bit floats, in place of `logprobs`. */
+  /** The logprobs as little-endian 64-bit floats, if `logprobs` is absent. */
   readonly logprobs64?: string;
 }
 

@@ -21,9 +21,9 @@ export interface LoadFollowing {
   /** Reads the engine's load. A failed reading changes nothing. */
   readonly read: (options: { signal: AbortSignal }) => Promise<EngineLoad>;
   readonly clock: Pick<Clock, "sleep"> & Partial<Clock>;
-  /** Milliseconds between readings. Default 1 000. */
+  /** The time between readings, in milliseconds. Default 1,000. */
   readonly everyMs?: number;
-  /** Milliseconds after which a reading without an answer is abandoned. Default 10 000. */
+  /** The time after which a reading without an answer is abandoned, in milliseconds. Default 10,000. */
   readonly readingMs?: number;
   /** The minimum number of admitted attempts, however full the engine is. Default 1. */
   readonly least?: number;
@@ -32,14 +32,15 @@ export interface LoadFollowing {
 /** A request for admission. */
 export interface AdmissionRequest {
   /**
-   * The smallest is admitted first. Group indexes serve as priorities, so that groups that start first also end first.
+   * The attempt with the smallest number is admitted first. Group indexes serve as priorities, so that groups that
+   * start first also end first.
    */
   readonly priority: number;
   /** Ends the wait when it aborts. */
   readonly signal: AbortSignal;
 }
 
-/** Admits a bounded number of attempts at once, the oldest group's first. */
+/** Admits attempts, a limited number at the same time, those of the oldest group first. */
 export interface EngineGate extends AsyncDisposable {
   /**
    * Waits for admission.
@@ -54,13 +55,13 @@ export interface EngineGate extends AsyncDisposable {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** Use of the key-value cache above which fewer are admitted, 0 to 1. */
+/** The share of the key-value cache in use above which fewer attempts are admitted, 0 to 1. */
 const highWater = 0.9;
 
-/** Use of the key-value cache up to which more are admitted again. */
+/** The share of the key-value cache in use up to which more attempts are admitted again. */
 const lowWater = 0.75;
 
-/** Waiting requests per running request above which fewer are admitted. */
+/** The number of waiting requests per running request above which fewer attempts are admitted. */
 const mostWaiting = 0.25;
 
 interface Waiting extends Pick<AdmissionRequest, "priority"> {

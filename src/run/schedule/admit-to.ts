@@ -6,7 +6,7 @@ import type { AdmissionGate } from "../start-run-options.ts";
  * Waits for a place at a caller's gate, which may ignore the signal.
  *
  * @returns a function that gives the place back; `closed` if the signal aborted first. A place that comes later is
- *   given back at once.
+ *   given back immediately.
  * @throws the gate's error, unless the gate ends its wait with it after the signal has aborted.
  */
 export async function admitTo(

@@ -1,7 +1,7 @@
 /** A published way to turn a group's rewards into advantages. */
 export type AdvantageEstimator = "grpo" | "dr-grpo" | "rloo";
 
-/** Added to GRPO's divisor, as in TRL and verl. */
+/** The constant that is added to GRPO's divisor, as in TRL and verl. */
 const epsilon = 1e-6;
 
 /**
@@ -28,7 +28,7 @@ export function advantages(
   );
 }
 
-/** Compares a return with those of a group. `own` is the attempt's own part of the group's facts. */
+/** Compares a return with the values of a group. `own` is the value of the same attempt among those of the group. */
 type Estimate = (value: number, own: number) => number;
 
 /**
@@ -62,7 +62,7 @@ interface GroupFacts {
   readonly count: number;
   /** The first reward. Sums are those of differences to it, so that equal rewards have no rounding. */
   readonly first: number;
-  /** The sum of the differences to the first reward. */
+  /** The sum of the differences of all rewards to the first one. */
   readonly excess: number;
   readonly mean: number;
   /** The standard deviation of the sample (n − 1). */

@@ -4,25 +4,23 @@ import { withDeadline } from "../../async/deadline.ts";
 import { sourcedFault } from "./sourced-fault.ts";
 import type { SourcedTask, TaskSource } from "./task-source.ts";
 
-/** The time for which a source may still give a task after the run has stopped, in milliseconds. */
+/** The time after the stop of a run in which a source may still give a task, in milliseconds. */
 const lastDrawMs = 5_000;
 
 /** Options for asking a source. */
 export interface AskOptions {
   /** Aborts when no further group is started. */
   readonly signal: AbortSignal;
-  /** Default: the machine's clock. */
+  /** The clock of the time limit. Default: the machine's clock. */
   readonly clock?: Pick<Clock, "after">;
 }
 
 /**
- * Requests a group from a caller's source. After the run has stopped, the source has a moment more,
- * so that a task which it is just returning is recorded. A source that ignores its signal is then
- * abandoned, and notified by `givenUp`. An answer of `undefined` after the stop does not mean that
- * the source has ended: the next start requests the group again.
+ * Requests a group from a caller's source. After the run has stopped, the source has five more seconds, so that a task
+ * which it is returning at that moment is recorded. Then `givenUp` aborts, and the answer is ignored. An answer of
+ * `undefined` after the stop does not mean that the source has ended: the next start requests the group again.
  *
- * @throws the signal's reason if it aborts first, for any later error of the source, and if the
- *   source returns no task.
+ * @throws the signal's reason if it aborts first, for any later error of the source, and if the source returns no task.
  * @throws UsageError if the source fails, or returns a task that cannot be played.
  */
 export async function askSource(
@@ -58,7 +56,7 @@ export async function askSource(
 }
 
 /**
- * Asks the source for the task index of a group, without making the task.
+ * Requests the task index of a group from the source, without making the task.
  *
  * @throws UsageError if the source fails.
  */

@@ -4,7 +4,9 @@ import type { RecordedGrouping } from "../folder/episode-events.ts";
 export interface AttemptCounts {
   /** The number of scored attempts that complete a group. */
   readonly size: number;
-  /** The number of attempts that are started, `size` or more. Seeds and rollout indexes are counted by it. */
+  /**
+   * The number of attempts that are started, `size` or more. Seeds and rollout indexes are computed from this number.
+   */
   readonly started: number;
 }
 

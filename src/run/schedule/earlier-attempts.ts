@@ -17,7 +17,7 @@ interface EarlierAttemptsOptions {
   /** The number of attempts that are started at each task. */
   readonly started: number;
   readonly finished: readonly FinishedEpisode[];
-  /** Rollouts that ended in earlier starts, but lack their lines. */
+  /** Rollouts that ended in earlier starts, but lost their lines. */
   readonly lost: Iterable<string>;
 }
 
@@ -98,14 +98,17 @@ export class EarlierAttempts {
     this.#byGroup.delete(groupIndex);
   }
 
-  /** Removes everything that is known of a group. */
+  /** Removes all that is known about a group. */
   remove(groupIndex: number): void {
     this.removeFinished(groupIndex);
     this.#started.delete(groupIndex);
     this.#given.delete(groupIndex);
   }
 
-  /** Removes and returns the task that the source gave for a group in advance; `undefined` if it was not asked. */
+  /**
+   * Removes and returns the task that the source gave for a group in advance; `undefined` if the group was not
+   * requested.
+   */
   takeGiven(groupIndex: number): { readonly task: SourcedTask | undefined } | undefined {
     const task = this.#given.get(groupIndex);
     return this.#given.delete(groupIndex) ? { task } : undefined;
@@ -115,8 +118,8 @@ export class EarlierAttempts {
    * Checks that a repeatable source gives the groups of earlier starts again, before this start changes anything. Asks
    * for groups in order, because a source may only read forward, and keeps the tasks that are needed later.
    *
-   * A source with `onGroupEnd()` may give no group before others have ended. It is asked for no group after the first
-   * unfinished one; later groups are checked when they start.
+   * A source with `onGroupEnd()` may give no group before others have ended. No group after the first unfinished one is
+   * requested from it; later groups are checked when they start.
    *
    * @param started - Unfinished attempts, as far as they were recorded.
    * @param wanted - Indexes of complete groups whose tasks are needed too.

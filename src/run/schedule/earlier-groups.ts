@@ -112,7 +112,7 @@ export class EarlierGroups {
     }
   }
 
-  /** Warns if lines of `events.jsonl` are missing: no other file holds what they say. */
+  /** Warns if lines of `events.jsonl` are missing, because no other file has their content. */
   #warnOfLostEvents({ damagedCount, isAnyStart }: RecordedGroups): void {
     const isGone = !isAnyStart && this.#options.ledger.finishedBefore.length > 0;
     if (!isGone && damagedCount === 0) return;

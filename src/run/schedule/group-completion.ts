@@ -3,7 +3,7 @@ import type { AttemptCounts } from "./attempt-counts.ts";
 
 type Attempt = Pick<FinishedEpisode, "reward">;
 
-/** Decides when a group is complete: as soon as `size` attempts are scored, or all started attempts have ended. */
+/** Decides when a group is complete: when `size` attempts are scored, or when all started attempts have ended. */
 export class GroupCompletion {
   readonly #counts: AttemptCounts;
 

@@ -50,15 +50,18 @@ export class GroupDelivery {
   }
 
   /**
-   * The number of groups that a trainer may have trained on in this start. A trainer that iterates has the groups that
-   * were yielded. A trainer that uses `onEpisode` may train on a group as soon as it has ended. Every caller counts as
-   * such a trainer while `onEpisode` runs, or if nothing iterates over the run.
+   * The number of groups that a trainer may have trained on in this start. A trainer that iterates over the run may
+   * have trained on the groups that were yielded. A trainer that uses `onEpisode` may train on a group as soon as it
+   * has ended. Every caller counts as such a trainer while `onEpisode` runs, or if nothing iterates over the run.
    */
   get trainableCount(): number {
     return this.#countTrainable(this.#isReporting);
   }
 
-  /** `trainableCount` for the next training step, which a caller with `onEpisode` may make at any time. */
+  /**
+   * The number of groups that a trainer may have trained on in its next step, which a caller with `onEpisode` may make
+   * at any time.
+   */
   get trainableNextCount(): number {
     return this.#countTrainable(this.#options.onEpisode !== undefined);
   }
@@ -78,12 +81,12 @@ export class GroupDelivery {
     }
   }
 
-  /** True if no further groups follow. */
+  /** True if no further group follows. */
   get hasEnded(): boolean {
     return this.#hasEnded;
   }
 
-  /** Ends the iteration after the groups that wait. */
+  /** Ends the iteration after the groups that are waiting. */
   end(): void {
     this.#hasEnded = true;
     this.#waiting?.resolve();
@@ -170,7 +173,7 @@ export class GroupDelivery {
     await folder?.writeEvent({ type: "group-left-out", atMs: setup.now(), ...details, reason });
   }
 
-  /** Lets another group start in place of one that is not delivered. */
+  /** Allows another group to start in place of one that is not delivered. */
   #makeRoom(): void {
     this.offeredCount -= 1;
     this.#options.onRoom();

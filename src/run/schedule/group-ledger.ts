@@ -22,9 +22,9 @@ interface GroupLedgerOptions extends AttemptCounts {
   readonly source: TaskSource;
   readonly seed: number;
   readonly finished: readonly FinishedEpisode[];
-  /** Rollouts that ended in earlier starts, but lack their lines. Default: none. */
+  /** Rollouts that ended in earlier starts, but lost their lines. Default: none. */
   readonly lost?: Iterable<string>;
-  /** True if the attempts of a group wait for its first one. Default false. */
+  /** True if the attempts of a group branch from its first one, and so wait for it. Default false. */
   readonly isBranching?: boolean;
 }
 
@@ -37,7 +37,7 @@ export class GroupLedger {
   readonly #seed: number;
   readonly #earlier: EarlierAttempts;
   readonly #rollouts: RolloutRegister;
-  /** Attempts of groups after the last one that the source gives now. */
+  /** The number of attempts of groups after the last one that the source gives now. */
   #furtherCount = 0;
   /** Records of the tasks that earlier starts drew, by group id, until the source gives the groups again. */
   readonly #recordedBefore = new Map<string, string>();
@@ -113,7 +113,7 @@ export class GroupLedger {
     return length !== undefined && this.#areCompleteUpTo(length);
   }
 
-  /** False if `startNext()` would return `undefined`. A source without a length has to be asked. */
+  /** False if `startNext()` would return `undefined`. True for a source without a length, which has to be asked. */
   get mayStart(): boolean {
     const { length = Infinity } = this.#source;
     if (this.#hasEnded || this.#nextGroup >= length) return false;
@@ -147,10 +147,11 @@ export class GroupLedger {
   }
 
   /**
-   * Opens the incomplete groups of earlier starts, if the source may not give their tasks again. If it does give one,
-   * `startNext()` skips it.
+   * Opens the incomplete groups of earlier starts, if the source may not give their tasks again. If the source gives
+   * such a task again, `startNext()` skips it.
    *
-   * @param recall - Makes a task from its record (see `fromTaskRecord()`). Only the tasks of incomplete groups are needed.
+   * @param recall - Makes a task from its record (see `fromTaskRecord()`). Only the tasks of incomplete groups are
+   *   needed.
    * @returns the number of opened groups.
    */
   async reopen(
@@ -184,8 +185,8 @@ export class GroupLedger {
   }
 
   /**
-   * Draws the next group that is not complete. Its jobs can be taken after `release()`: the task has to be recorded
-   * first, so that a later start can resume it.
+   * Draws the next group that is not complete. Its jobs can be taken after `release()`. The task has to be recorded
+   * before that, so that a later start can resume the group.
    *
    * @returns `undefined` if there is no further group.
    * @throws UsageError if another group has its id, and as `askSource()` does.
@@ -242,8 +243,8 @@ export class GroupLedger {
   }
 
   /**
-   * True if an earlier start recorded this group, so that it is complete or already open. Each group is skipped once: a
-   * source that gives nothing else comes to an end.
+   * True if an earlier start recorded this group, so that it is complete or already open. Each group is skipped only
+   * once, so that a source which gives nothing else ends.
    */
   #wasRecorded(groupId: string, task: Task): boolean {
     const recorded = this.#recordedBefore.get(groupId);

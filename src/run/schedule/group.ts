@@ -18,7 +18,7 @@ export interface EpisodeGroup {
 
 /**
  * Returns the rewards of a group; `undefined` for an attempt that cannot train: without a reward, or without a sampled
- * token. The reward of such an attempt must not change the baseline of the others.
+ * token. So such an attempt does not change the baseline of the others.
  */
 export function rewardsOf({ episodes }: EpisodeGroup): readonly (number | undefined)[] {
   return episodes.map(({ reward, counts }) =>

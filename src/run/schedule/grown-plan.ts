@@ -6,7 +6,7 @@ export const tasksMember = "tasks";
 
 /**
  * True if the plan of a later start has the tasks of a run's plan, and then others. Such a start plays the same
- * attempts under the same seeds and adds some: a group's place in the plan decides its seeds.
+ * attempts with the same seeds and adds some, because a group's index in the plan decides its seeds.
  */
 export function continuesPlan(
   before: Pick<RunManifest, "found">,

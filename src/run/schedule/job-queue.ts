@@ -3,7 +3,7 @@ import type { AttemptJob, OpenGroup, StartedTask } from "./open-group.ts";
 
 /** The attempts that can be played next, oldest groups first. */
 export class JobQueue {
-  /** True if the attempts of a group wait for its first one. */
+  /** True if the attempts of a group branch from its first one, and so wait for it. */
   readonly isBranching: boolean;
   #jobs: AttemptJob[] = [];
   #next = 0;
@@ -15,7 +15,7 @@ export class JobQueue {
     this.isBranching = isBranching;
   }
 
-  /** Adds the jobs of a group. If groups branch, all but the first attempt wait for it. */
+  /** Adds the jobs of a group. If attempts branch from the first one of their group, the others wait for it. */
   add({ group, jobs }: Pick<StartedTask, "group" | "jobs">): void {
     const waitForFirst = this.isBranching && jobs[0]?.assignment.sampleIndex === 0;
     // One by one: `push(...jobs)` fails for more arguments than a call can have.

@@ -25,7 +25,7 @@ interface JobSchedulerOptions extends Pick<
   readonly bringColumns: (fork: Fork) => Promise<void>;
 }
 
-/** Milliseconds between two questions for the engine's version, and until an unanswered question is abandoned. */
+/** Requests for the engine's policy version: the interval between two, and the timeout of one, in milliseconds. */
 const askVersion = { everyMs: 1_000, mostMs: 5_000 };
 
 /** Hands out attempts to play, one at a time, and starts groups while there is room for them. */
@@ -72,13 +72,13 @@ export class JobScheduler {
     if (this.#fault !== undefined) throw this.#fault.error;
   }
 
-  /** Checks again if there is room for another group. */
+  /** Checks again whether another group may start. */
   lookAgain(): void {
     this.#room?.resolve();
   }
 
   /**
-   * Returns the next attempt of the oldest group that has one. Starts another group if none has.
+   * Returns the next attempt of the oldest group that has one. Starts another group if no group has one.
    *
    * @returns `undefined` if there are no further attempts.
    */
@@ -216,7 +216,10 @@ export class JobScheduler {
     return !this.isClosed;
   }
 
-  /** Waits for room. After a second without it, asks the engine for its version: no sampled token would show it. */
+  /**
+   * Waits for room. After a second without room, requests the policy version from the engine, because no sampled token
+   * shows a new version.
+   */
   async #pollVersion(room: Resolvers<void>): Promise<void> {
     const { clock = systemClock } = this.#options.setup;
     let isDue = false;
@@ -229,7 +232,7 @@ export class JobScheduler {
     if (isDue) await this.askVersion();
   }
 
-  /** Asks the engine for its policy version, unless one was announced. */
+  /** Requests the policy version from the engine, unless a version was announced. */
   async askVersion(): Promise<void> {
     const { delivery, setup, versions } = this.#options;
     const { clock = systemClock, engine } = setup;

@@ -6,13 +6,13 @@ import { withDeadline } from "../../async/deadline.ts";
 /** The time for which the end of a run waits for async listeners, in milliseconds. */
 const lastMs = 10_000;
 
-/** The run that the listeners belong to. */
+/** The signal, the error handler and the clock of a run's listeners. */
 interface ListenersOptions {
   /** Ends all waits when it aborts. A listener that throws its reason has not failed. */
   readonly signal: AbortSignal;
   /** Called with errors that cannot be thrown to a caller. */
   readonly onFailure: (error: unknown) => void;
-  /** Default: the machine's clock. */
+  /** The clock of time limits. Default: the machine's clock. */
   readonly clock?: Clock;
 }
 

@@ -10,7 +10,7 @@ export interface OpenGroup {
   readonly groupId: string;
   readonly groupIndex: number;
   readonly task: Task;
-  /** The number of attempts that are started. */
+  /** The number of attempts that are started at the group's task. */
   readonly started: number;
   /** Attempts that earlier starts finished. */
   readonly earlier: readonly FinishedEpisode[];
@@ -22,7 +22,7 @@ export interface OpenGroup {
   sharedPrefix?: SharedPrefix;
   /** Aborts when the group needs no more attempts. */
   readonly cancel: AbortController;
-  /** Rollouts that ended in earlier starts, but lack their lines. The group is complete only with them. */
+  /** Rollouts that ended in earlier starts, but lost their lines. The group is complete only with them. */
   readonly lost: Set<string>;
   /** True when the group needs no more attempts. */
   isComplete: boolean;

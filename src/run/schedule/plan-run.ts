@@ -5,18 +5,18 @@ import type { Task } from "../../task.ts";
 
 /** One attempt of a plan. */
 export interface PlannedEpisode extends EpisodeAssignment {
-  /** The index of its task in the plan, from 0. */
+  /** The index of the attempt's task in the plan, from 0. */
   readonly groupIndex: number;
-  /** Its index in the plan, from 0. */
+  /** The index of the attempt in the plan, from 0. */
   readonly index: number;
 }
 
 /** The tasks of a run, and the number of attempts at each. */
 export interface RunScope {
   readonly split: string;
-  /** 0-based, in the order in which they are played. */
+  /** The 0-based indexes of the tasks, in the order in which they are played. */
   readonly taskIndexes: readonly number[];
-  /** Attempts per task: the group's size. */
+  /** The number of attempts at each task: the group's size. */
   readonly sampleCount: number;
   readonly seed: number;
 }
@@ -31,8 +31,8 @@ export interface PlanRecord extends RunScope {
 
 /**
  * The attempts of a run, task by task, so that a group shares the engine's prefix cache. A task is drawn from the
- * environment when it is needed: drawing many thousands takes seconds, so a caller that iterates should yield in
- * between.
+ * environment when it is needed. Drawing many thousands takes seconds, so a caller that iterates should let other work
+ * run in between.
  */
 export interface RunPlan extends Iterable<PlannedEpisode> {
   readonly scope: RunScope;
@@ -135,7 +135,7 @@ export function drawTask(environment: Environment, split: string, index: number)
   return task;
 }
 
-/** Checks the index of a task: finished episodes are found by it. */
+/** Checks the index of a task, because finished episodes are found by it. */
 function assertTask(
   environment: Environment,
   task: Task,

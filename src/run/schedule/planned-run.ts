@@ -32,7 +32,7 @@ export class PlannedRun {
     return planned;
   }
 
-  /** Resolves when a group may be played: if it is not in the plan, `run.json` has to say so first. */
+  /** Resolves when a group may be played. If the group is not in the plan, `run.json` is first marked as open. */
   async admit(group: OpenGroup): Promise<void> {
     if (this.#plan && !isPlanned(this.#plan, group)) await this.#markOpen();
     else await this.#marking;

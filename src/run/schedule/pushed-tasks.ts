@@ -3,12 +3,12 @@ import { UsageError } from "../../errors.ts";
 import { sourcedFault } from "./sourced-fault.ts";
 import type { SourcedTask, TaskSource } from "./task-source.ts";
 
-/** A source of pushed tasks. */
+/** A source to which a program pushes tasks. */
 export interface PushedTasks extends TaskSource {
   /**
    * Adds tasks to the end of the queue.
    *
-   * @throws UsageError, and adds none, if a task cannot be played, if its group's id was pushed before, or after
+   * @throws UsageError, and adds no task, if a task cannot be played, if its group's id was pushed before, or after
    *   `end()`.
    */
   push(...tasks: readonly SourcedTask[]): void;

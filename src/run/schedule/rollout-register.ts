@@ -1,10 +1,10 @@
 import type { FinishedEpisode } from "../folder/episode-row.ts";
 
-/** The ids of all rollouts that were started, with the way in which they ended. */
+/** The ids of all rollouts that were started, and whether each finished, failed or has not ended. */
 export class RolloutRegister {
   /**
    * The id of attempt `i % started` of group `floor(i / started)` at index `i`; `undefined` if the attempt was not
-   * started. Its length is that of the groups with a started attempt: a source may have no last group.
+   * started. The list reaches to the last group with a started attempt, because a source may have no last group.
    */
   readonly ids: (string | undefined)[] = [];
   readonly #started: number;

@@ -1,8 +1,8 @@
 import { describe } from "../../episode/check/foreign-value.ts";
 
 /**
- * Returns the reason for which a source's answer cannot be played; `undefined` if it can. A later start needs these
- * members to read the row.
+ * Returns the reason for which a source's answer cannot be played; `undefined` if it can. A later start needs the
+ * checked members to read the row.
  */
 export function sourcedFault(sourced: unknown): string | undefined {
   const { task, groupId } = (sourced ?? {}) as Readonly<Record<string, unknown>>;

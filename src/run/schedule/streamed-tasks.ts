@@ -2,8 +2,8 @@ import type { Task } from "../../task.ts";
 import type { SourcedTask, TaskSource } from "./task-source.ts";
 
 /**
- * Returns a source of any iterable of tasks. Calls are answered in their order. A task that arrives after its start has
- * stopped waiting goes to the next call.
+ * Returns a source that takes tasks from an iterable. Calls are answered in their order. A task that arrives after its
+ * caller has stopped waiting goes to the next call.
  */
 export function createTaskStream(tasks: Iterable<Task> | AsyncIterable<Task>): TaskSource {
   const iterator =

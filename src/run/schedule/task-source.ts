@@ -24,7 +24,7 @@ export interface Fork {
   readonly place: ForkPlace;
   /** The recorded inputs before that turn (see `inputsBefore()`). */
   readonly inputs: Inputs;
-  /** The recorded attempt's seed: its user continues with it. */
+  /** The seed of the recorded attempt, with which its user continues. */
   readonly seed: number;
   /**
    * Finds the bytes of the side columns that the inputs name (see `openColumnFolder()`). Required if the inputs are from
@@ -39,7 +39,7 @@ export interface TaskSource {
   readonly length?: number;
   /**
    * True if the source gives the same group each time it is asked for an index. Otherwise the run records each task
-   * when it takes it. Default false.
+   * when the source gives it. Default false.
    */
   readonly repeatable?: boolean;
   /**
@@ -62,7 +62,8 @@ export interface TaskSource {
   ): SourcedTask | undefined | Promise<SourcedTask | undefined>;
   /**
    * Returns the task index of a group without making the task; `undefined` if it is unknown. Indexes are asked for in
-   * order. A complete group with the same task index is not asked for again, unless it is the first or last one.
+   * order. For a complete group with the same task index, `at()` is not called again, unless it is the first or last
+   * group.
    */
   taskIndexAt?(groupIndex: number): number | undefined;
   /**
@@ -87,7 +88,7 @@ export function createPlanSource(plan: RunPlan): TaskSource {
   };
 }
 
-/** Returns listed tasks of an environment. Throws like `planRun()`. */
+/** Creates a source that returns the tasks with the given indexes, each once, in order. Throws like `planRun()`. */
 export function createTaskList(
   environment: Environment,
   scope: Pick<RunScope, "split" | "taskIndexes">,

@@ -13,13 +13,13 @@ export interface TurnAdvantageOptions {
  * `turns`. An attempt without a reward, or without enough others to compare it with, has no list.
  *
  * The return of a turn is its reward and the discounted rewards of the later turns. A turn's advantage compares this
- * return with the returns of the group's attempts from their first turns, as `estimator` compares rewards. The reward of
- * an attempt without `turnRewards` belongs to its last turn in sampling order, so with discount 1 all of its turns have the advantage that
- * `advantages()` gives.
+ * return with the returns of the group's attempts from their first turns, as `estimator` compares rewards. The reward
+ * of an attempt without `turnRewards` counts for its last turn in sampling order, so with discount 1 all of its turns
+ * have the advantage that `advantages()` gives.
  *
  * **Source:** reward-to-go is the policy gradient of Sutton et al., Policy Gradient Methods for Reinforcement Learning
- * with Function Approximation, NeurIPS 1999; a baseline that does not depend on the action leaves it unbiased (Williams,
- * Machine Learning 8, 1992).
+ * with Function Approximation, NeurIPS 1999; a baseline that does not depend on the action leaves it unbiased
+ * (Williams, Machine Learning 8, 1992).
  * @throws TypeError if there is no such estimator or option, or if the discount is not from 0 to 1.
  */
 export function turnAdvantages(

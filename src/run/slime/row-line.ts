@@ -9,9 +9,9 @@ export interface RowLine extends Omit<
 > {
   readonly tokenCount: number;
   readonly tokenIds: Buffer;
-  /** The items after the prompt. */
+  /** The mask of the items after the prompt. */
   readonly lossMask: Buffer;
-  /** The items after the prompt. */
+  /** The logprobs of the items after the prompt. */
   readonly logprobs: Buffer;
   readonly policyVersions: Buffer;
 }
@@ -20,7 +20,7 @@ export interface RowLine extends Omit<
 const lists = ["tokenIds", "lossMask", "logprobs", "policyVersions"] as const;
 
 /**
- * Reads a line of `samples.jsonl` without making its numbers: a long row takes a fraction of the time of
+ * Reads a line of `samples.jsonl` without converting its numbers. So a long row takes a fraction of the time of
  * `JSON.parse()`.
  *
  * @returns `undefined` if the line has another form than `encodeRow()` writes, for example spaces between its members.

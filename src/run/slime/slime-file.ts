@@ -34,15 +34,15 @@ export interface SlimeSummary {
 /** Selects the slime rows of a run. */
 export interface SlimeChoice {
   /**
-   * The number of attempts in a group, if more were started: the group has the rows of the first ones that were scored,
-   * as it was delivered. Default: all attempts.
+   * The number of attempts in a group, if more were started. The group then has the rows of the first attempts that
+   * were scored, as it was delivered. Default: all attempts.
    */
   readonly size?: number;
-  /** The number of further groups without a started attempt. They count as unfinished. Default 0. */
+  /** The number of further groups without a started attempt. These groups count as unfinished. Default 0. */
   readonly unstartedCount?: number;
 }
 
-/** The files that hold a run's episodes and rows. */
+/** The files that contain a run's episodes and rows. */
 interface SlimeSources {
   readonly episodesFile: string;
   readonly samplesFile: string;
@@ -134,7 +134,7 @@ function firstScored<Row>(
 interface FoundMember<Row> extends SlimeMember<Row> {
   readonly episode: EpisodeRow | undefined;
   readonly rolloutId: string;
-  /** The order in which attempts ended; absent if the attempt has not ended. */
+  /** The place of the attempt in the order in which attempts ended; absent if it has not ended. */
   readonly endedAs: number | undefined;
 }
 

@@ -22,7 +22,7 @@ export interface SlimeRow<List, Bits = List> {
   readonly response: string;
   /** At least 1. */
   readonly response_length: number;
-  /** For the response only, like the logprobs. */
+  /** The mask of the response only, like the logprobs. */
   readonly loss_mask: Bits;
   readonly rollout_log_probs: List;
   readonly reward: number;
@@ -46,15 +46,15 @@ export interface SlimeRow<List, Bits = List> {
 
 /** The indexes of a rollout in slime's batch. */
 export interface SlimePlace {
-  /** 0-based over the prompts. */
+  /** 0-based index over the prompts. */
   readonly groupIndex: number;
-  /** 0-based over all rollouts. */
+  /** 0-based index over all rollouts. */
   readonly index: number;
 }
 
 /** One attempt of a group, with its rows and its indexes. */
 export interface SlimeMember<Row = Sample> {
-  /** Absent if the attempt has not finished. */
+  /** The episode. Absent if the attempt has not finished. */
   readonly episode: EpisodeStory | undefined;
   readonly samples: readonly Row[];
   readonly place: SlimePlace;
@@ -66,7 +66,7 @@ export type SlimeOmission =
   | "unfinished"
   /** An attempt has no reward. */
   | "unscored"
-  /** An attempt has no sampled token. Its reward would still change the baseline of the others. */
+  /** An attempt has no sampled token, so it has no row. slime would compute the group's baseline without its reward. */
   | "no-response";
 
 /**
@@ -131,9 +131,9 @@ export interface SlimeFacts<List, Bits = List> extends Pick<
 > {
   readonly tokenCount: number;
   readonly tokenIds: List;
-  /** The items after the prompt. */
+  /** The mask of the items after the prompt. */
   readonly lossMask: Bits;
-  /** The items after the prompt. */
+  /** The logprobs of the items after the prompt. */
   readonly logprobs: List;
   /** Returns the policy versions of the ids at these indexes, which ascend. */
   readonly versionsAt: (indexes: readonly number[]) => readonly string[];

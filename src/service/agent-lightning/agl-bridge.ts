@@ -22,10 +22,7 @@ const lookEveryMs = 1_000;
 /** The longest pause between two tries of a call, in milliseconds. */
 const longestPauseMs = 30_000;
 
-/**
- * The store's reply to a claim. `unknown` if no reply came, although the store may have accepted
- * the claim.
- */
+/** The store's reply to a claim. `unknown` if no reply came: the store may have accepted the claim. */
 type Claim = "ours" | "not-ours" | "unknown";
 
 /** The parts that a bridge works with. */
@@ -234,7 +231,11 @@ function isUnanswered(error: unknown): boolean {
   return error instanceof DOMException && error.name === "TimeoutError";
 }
 
-/** @throws ServiceError `bad-request` for an input that names no task. */
+/**
+ * Converts a rollout of agent-lightning to a batch with one attempt.
+ *
+ * @throws ServiceError `bad-request` for an input that names no task.
+ */
 function toBatch({ rollout_id: key, input, config, is_train: isTrain }: AglRollout): BatchRequest {
   const { task_index: index, split } = (
     typeof input === "object" && input !== null ? input : {}

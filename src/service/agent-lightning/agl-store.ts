@@ -110,7 +110,11 @@ export class AglStore {
     }
   }
 
-  /** @throws AglError with the status 409 if the rollout's state does not allow the change. */
+  /**
+   * Changes the state of a rollout in agent-lightning's store.
+   *
+   * @throws AglError with the status 409 if the rollout's state does not allow the change.
+   */
   async move(
     id: string,
     { state, problem }: { readonly state: Exclude<AglState, "queuing">; readonly problem?: string },

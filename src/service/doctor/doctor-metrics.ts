@@ -31,11 +31,11 @@ const figures: readonly (readonly [name: string, help: string, read: Read])[] = 
 ];
 
 /**
- * Adds the main figures of the live diagnosis to the metrics. They are those of the default thresholds.
+ * Adds the main figures of the live diagnosis to the metrics. They are computed with the default thresholds.
  *
- * @param options - `waitMs` is the longest wait for the doctor: it may be comparing large posts.
- * @returns a function that brings them up to date. Without a compared row, there are none. If the doctor is busy, the
- *   values are those before.
+ * @param options - `waitMs` is the longest wait for a doctor that is comparing large posts.
+ * @returns a function that updates the metrics. Without a compared row, there are none. If the doctor is busy, they
+ *   keep their values.
  */
 export function addDoctorMetrics(
   doctor: Pick<ServiceDoctor, "hasPosts" | "diagnose">,
@@ -75,7 +75,10 @@ export function addDoctorMetrics(
 
 const isFinding = (cause: { readonly isFinding: boolean }): boolean => cause.isFinding;
 
-/** Returns `undefined` without a compared row, and if the doctor cannot answer now: other metrics do not depend on it. */
+/**
+ * Returns the diagnosis. Returns `undefined` without a compared row, and if the doctor cannot answer now: the other
+ * metrics do not wait for it.
+ */
 async function diagnosisOf(
   doctor: Pick<ServiceDoctor, "hasPosts" | "diagnose">,
 ): Promise<Diagnosis | undefined> {

@@ -9,19 +9,19 @@ import type { DoctorThread, StartDoctor } from "../../doctor/live/thread/start-d
 import { InvariantError } from "../../errors.ts";
 import { ServiceError } from "../service-error.ts";
 
-/** Number of trained tokens of the newest rows that a diagnosis is of, unless a setting says otherwise. */
+/** The default number of trained tokens, of the newest rows, in a diagnosis. */
 export const defaultDoctorTokens = 262_144;
 
-/** Number of bytes of acknowledged side columns that stay for the comparison of routes. */
+/** The default number of bytes of acknowledged side columns that are kept for the comparison of routes. */
 export const defaultDoctorBytes = 2 * 2 ** 30;
 
-/** Maximum number of posts that are received or compared at once. */
+/** Maximum number of posts that are received or compared at the same time. */
 const mostPosts = 4;
 
 /** Maximum number of diagnoses that wait. */
 const mostDiagnoses = 16;
 
-/** The number of bytes from which on a thread gets them. */
+/** The size of a block that is sent to the thread, in bytes. Only the last block of a post is smaller. */
 const blockSize = 64 * 1024;
 
 interface PendingCall {
@@ -55,9 +55,9 @@ export class ServiceDoctor implements AsyncDisposable {
   }
 
   /**
-   * Compares the rows of a post: all of them or none.
+   * Compares the trainer's logprobs in one post with the engine's. If one line is invalid, no row of the post counts.
    *
-   * @param chunks - JSON lines. At most as many bytes at once as the caller allows.
+   * @param chunks - The post's body: JSON lines. The caller limits its size.
    * @throws ServiceError `bad-request` that names the line and the fault, `queue-full`, or `internal` if the thread ended.
    */
   async add(chunks: AsyncIterable<Uint8Array>): Promise<AddedRows> {
@@ -141,7 +141,7 @@ export class ServiceDoctor implements AsyncDisposable {
     } else call?.reject(new InvariantError(`the doctor failed: ${reply.message}`));
   }
 
-  /** The next call starts another thread, without rows. */
+  /** Forgets a thread that has ended, with its rows. The next call starts another one. */
   #lose(error: Error): void {
     this.#thread = undefined;
     for (const { reject } of this.#pending.values()) reject(error);
@@ -155,7 +155,10 @@ export class ServiceDoctor implements AsyncDisposable {
   }
 }
 
-/** Joins chunks, because each message has a cost, and a small chunk takes the whole buffer along that it is a part of. */
+/**
+ * Joins chunks to blocks. Each message to the thread has a cost, and a small chunk would keep the complete buffer that
+ * it is a part of.
+ */
 async function* inBlocks(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   let parts: Uint8Array[] = [];
   let size = 0;

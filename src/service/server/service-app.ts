@@ -28,7 +28,7 @@ export interface ServiceAppOptions {
   readonly version: string;
   /** The token that each call needs. Absent: calls need no token. */
   readonly token?: string;
-  /** True if calls must address this machine by name (see `AccessRules`). */
+  /** True if the `Host` and `Origin` of each call must be this machine (see `AccessRules`). */
   readonly checksHost: boolean;
   /** Removes secrets from error messages. */
   readonly redactor: Redactor;

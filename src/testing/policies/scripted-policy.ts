@@ -7,7 +7,7 @@ export interface ScriptedTurn {
   readonly outputIds: readonly number[];
   /** One logprob for each id. Default: -(i + 1) / 16 for the i-th, 0-based. */
   readonly logprobs?: readonly number[];
-  /** The text that the last id completes: a stop string, or another cause that the engine names. */
+  /** The stop string that the last id completes, or another cause of the end that the engine names. */
   readonly matched?: string;
   /** Checks the request. Returns the reason if the script did not expect it. */
   readonly check?: (request: PolicyRequest) => string | undefined;
@@ -34,12 +34,11 @@ interface SessionScript {
 }
 
 /**
- * Creates a policy that plays turns from a script: one list for all sessions, or one list per
- * session id. A repeated prompt gets the same turn, and a prompt that continues it with some of the
- * turn's ids gets the rest, so that retries and resumptions behave as on a deterministic engine.
- * Sampled ids score as they were reported, after the prompt that they were sampled from. All other
- * ids score -1. A single list serves all sessions in the order of their requests, so use one list
- * per session if several run at once.
+ * Creates a policy that plays turns from a script: one list for all sessions, or one list per session id. A repeated
+ * prompt gets the same turn, and a prompt that continues it with some of the turn's ids gets the rest, so that retries
+ * and resumptions behave as on a deterministic engine. Sampled ids score as they were reported, after the prompt that
+ * they were sampled from. All other ids score -1. A single list serves all sessions in the order of their requests, so
+ * use one list per session if several run at the same time.
  */
 export function createScriptedPolicy(
   script: readonly ScriptedTurn[] | Readonly<Record<string, readonly ScriptedTurn[]>>,

@@ -1,10 +1,7 @@
 /** One token that a test server samples. */
 export interface PolicyToken {
   readonly id: number;
-  /**
-   * The natural logarithm of the probability. The client receives infinities and NaN as `null`, as
-   * from SGLang.
-   */
+  /** The natural logarithm of the probability. The client receives `null` for infinities and NaN, as from SGLang. */
   readonly logprob: number;
   /**
    * Ends the turn with this token. The text is the stop string, or the cause that the engine names.
@@ -28,7 +25,7 @@ export interface PolicyRequest {
   readonly samplingParams: Readonly<Record<string, unknown>>;
   readonly maxNewTokens: number;
   readonly stopTokenIds: readonly number[];
-  /** Aborts when the request is aborted; only policies that wait need it. */
+  /** Aborts when the request is aborted. Only policies that wait need the signal. */
   readonly signal: AbortSignal;
 }
 
@@ -38,9 +35,7 @@ export type PolicyScoreRequest = Pick<PolicyRequest, "inputIds" | "rid" | "routi
 /** Tokens in order. The server reads them until a stop id, the budget or an abort ends the turn. */
 export type PolicyTokens = Iterable<PolicyToken> | AsyncIterable<PolicyToken>;
 
-/**
- * The source of a test server's samples. Returns the same tokens for the same request if it can.
- */
+/** The source of a test server's samples. A policy should return the same tokens for the same request. */
 export interface ServerPolicy {
   readonly name: string;
   /**

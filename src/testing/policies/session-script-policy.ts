@@ -4,8 +4,7 @@ import type { PolicyRequest, PolicyToken, ServerPolicy } from "./server-policy.t
 /** The scripts of all sessions, turn by turn. */
 export interface SessionScripts {
   /**
-   * Ids that start each assistant turn in a prompt. Their count gives the number of the requested
-   * turn.
+   * Ids that start each assistant turn in a prompt. Their number in the prompt gives the index of the requested turn.
    */
   readonly turnMarkerIds: readonly number[];
   /** The ids of each turn by session id, including the closing stop id. */
@@ -15,9 +14,9 @@ export interface SessionScripts {
 }
 
 /**
- * Creates a policy that plays scripts without state. It reads the requested turn, and the part of
- * it that exists, from the prompt. A server that is killed and restarted continues unchanged, and
- * an episode that is played again starts from its beginning.
+ * Creates a stateless policy that plays scripts. The prompt alone determines the requested turn, and the ids of this
+ * turn that were already sampled. So a server that is killed and restarted continues where it stopped, and an episode
+ * that is played again starts from its beginning.
  */
 export function sessionScriptPolicy(scripts: SessionScripts): ServerPolicy {
   return {
@@ -54,7 +53,9 @@ export async function createPolicy(options: { readonly file: string }): Promise<
   return sessionScriptPolicy(JSON.parse(await readFile(options.file, "utf8")) as SessionScripts);
 }
 
-/** Returns the tokens of a turn after the sampled ones. `undefined` if these are not its start. */
+/**
+ * Returns the tokens of a turn after the sampled ones. Returns `undefined` if the sampled ids are not the turn's start.
+ */
 export function restOfTurn(
   turnIds: readonly number[],
   sampledIds: readonly number[],
@@ -73,8 +74,8 @@ export function scriptedLogprob(id: number, index: number): number {
 }
 
 /**
- * Finds the turn that a prompt requests: its index, 0-based, and the ids of it that the prompt
- * already has.
+ * Finds the turn that a prompt requests. Returns its 0-based index, and the ids of the turn that the prompt already
+ * has.
  */
 export function locateTurn(
   inputIds: readonly number[],

@@ -48,7 +48,7 @@ export async function createTextPolicy(
   };
 }
 
-/** Returns the ids that start an assistant turn and occur nowhere else. */
+/** Returns the ids that start an assistant turn and occur at no other place. */
 async function findTurnMarker(renderer: Renderer): Promise<readonly number[]> {
   const render = async (content: string, addGenerationPrompt: boolean) => {
     const messages: Message[] = [{ role: "user", content }];

@@ -2,7 +2,7 @@ import type { PolicyRequest } from "../policies/server-policy.ts";
 
 /** A fault that affects one `/generate` request. */
 export type ServerFault =
-  /** Answers at once without sampling. Sends `body` unchanged if it is text, otherwise as JSON. */
+  /** Answers immediately without sampling. Sends `body` unchanged if it is text, otherwise as JSON. */
   | {
       readonly kind: "status";
       readonly status: number;
@@ -10,8 +10,8 @@ export type ServerFault =
       readonly headers?: Readonly<Record<string, string>>;
     }
   /**
-   * Resets the connection: at once (default), when the reply is sampled, or within the reply.
-   * Within a streamed reply, resets it after the given number of tokens, by default one.
+   * Resets the connection: immediately (default), when the reply is sampled, or within the reply. Within a streamed
+   * reply, resets it after the given number of tokens, by default one.
    */
   | {
       readonly kind: "reset";

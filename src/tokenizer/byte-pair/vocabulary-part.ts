@@ -15,8 +15,8 @@ export interface VocabularyPart {
   /** The largest id, or -1 for an empty vocabulary. */
   readonly largestId: number;
   /**
-   * Absent if the vocabulary cannot be indexed: an id or a text occurs twice, or an id is above
-   * `maxId`.
+   * The texts of all ids. Absent if the vocabulary cannot be indexed: an id or a text occurs twice,
+   * or an id is above `maxId`.
    */
   readonly tokenTexts?: TokenTexts;
 }

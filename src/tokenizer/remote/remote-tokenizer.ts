@@ -21,7 +21,7 @@ interface RemoteTokenizerOptions extends TokenizerSessionOptions {
 interface PendingRequest {
   /** The instance that must be loaded. */
   readonly instance: Instance;
-  /** Absent if the instance only needs to be loaded. */
+  /** The work for the instance. Absent if the instance only needs to be loaded. */
   readonly request?: TokenizerRequest;
   /** True if the tokenizer ended during this request and others. It then runs alone. */
   readonly isSuspect: boolean;
@@ -32,9 +32,9 @@ interface PendingRequest {
 /**
  * A tokenizer in its own thread or process.
  *
- * It gets only as many texts as it works on at once, so that a text's time limit starts with its
- * work. If the tokenizer ends unexpectedly, it is started again and its requests are repeated one
- * by one. A request during which it ends alone fails.
+ * It gets only as many texts as it works on at the same time, so that a text's time limit starts with its work. If the
+ * tokenizer ends unexpectedly, it is started again and its requests are repeated one by one. A request during which it
+ * ends alone fails.
  */
 export class RemoteTokenizer {
   readonly #options: RemoteTokenizerOptions;

@@ -17,7 +17,7 @@ import { callLanguageModel } from "./language-model-call.ts";
 export interface ChatCallOptions extends Partial<ChatRetryOptions> {
   /** Maximum number of calls in progress, including pauses between attempts. Default 32. */
   readonly maxConcurrent?: number;
-  /** Maximum number of waiting calls. A further one fails as `user/overloaded`. Default 4,096. */
+  /** Maximum number of waiting calls. Any further call fails as `user/overloaded`. Default 4,096. */
   readonly maxWaiting?: number;
   /**
    * Time limit of a started call in milliseconds, including all attempts and pauses. Default: no
@@ -26,11 +26,11 @@ export interface ChatCallOptions extends Partial<ChatRetryOptions> {
   readonly timeoutMs?: number;
   readonly budget?: ChatBudget;
   readonly prices?: ChatPrices;
-  /** The party of a failure. Default `user`. */
+  /** The party to which failures are attributed. Default `user`. */
   readonly party?: Extract<Party, "user" | "grader">;
-  /** Returns the milliseconds since 1970. Default `Date.now`. */
+  /** Returns the time in milliseconds since the epoch. Default `Date.now`. */
   readonly now?: () => number;
-  /** Default: the machine's timers. Deadlines use it too. */
+  /** Waits for a time. Deadlines use this function too. Default: the machine's timers. */
   readonly sleep?: Clock["sleep"];
   /** Returns a number in [0, 1) that spreads retries. Default `Math.random`. */
   readonly random?: () => number;

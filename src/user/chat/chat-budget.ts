@@ -11,9 +11,9 @@ export interface ChatPrices {
 
 /** Limits for the sum of all calls of a chat model. */
 export interface ChatBudget {
-  /** Maximum of input and output tokens together. */
+  /** Maximum sum of input and output tokens. */
   readonly maxTokenCount?: number;
-  /** Maximum in US dollars. Requires prices. */
+  /** Maximum cost in US dollars. Requires prices. */
   readonly maxCostUsd?: number;
 }
 
@@ -29,7 +29,7 @@ export interface ChatUsage {
 export interface ChatSpending {
   readonly inputTokenCount: number;
   readonly outputTokenCount: number;
-  /** In US dollars. Absent if no price is known. */
+  /** The cost in US dollars. Absent if no price is known. */
   readonly costUsd?: number;
 }
 

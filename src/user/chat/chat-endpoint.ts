@@ -24,8 +24,8 @@ export interface ChatSource {
 }
 
 /**
- * Creates a source for an endpoint without a request. Keys are read once, from the environment
- * only.
+ * Creates a source for an endpoint, without making a request. Keys are read once, and only from environment variables.
+ * @throws UsageError for an invalid URL, and for an environment variable that is not set.
  *
  * @throws UsageError for an invalid URL, and for an environment variable that is not set.
  */

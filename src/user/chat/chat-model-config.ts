@@ -42,7 +42,7 @@ export interface ChatModelConfig
   /** Base URL, such as `http://127.0.0.1:8000/v1`. */
   readonly baseUrl: string;
   readonly model: string;
-  /** The environment variable with the key. */
+  /** The environment variable that contains the API key. */
   readonly apiKeyEnv?: string;
   /** Headers of each call. `{ env }` names an environment variable with the value. */
   readonly headers?: Readonly<Record<string, string | { readonly env: string }>>;

@@ -11,23 +11,27 @@ export interface ChatRequest {
   readonly temperature?: number;
   /** Maximum length of the reply in tokens. At least 1. */
   readonly maxTokens?: number;
-  /** Makes the call reproducible if the server supports it. */
+  /** The seed, which makes the call reproducible if the server supports it. */
   readonly seed?: number;
 }
 
 /**
- * The reason for the end of a reply: complete, cut at the token limit, withheld, or another one.
+ * The reason for the end of a reply: complete (`stop`), cut at the token limit (`length`), withheld (`content-filter`),
+ * or another reason.
  */
 export type ChatFinishReason = "stop" | "length" | "content-filter" | "other";
 
 /** The reply of a chat model with its usage. */
 export interface ChatReply {
-  /** Contains at least one character that is not white space. */
+  /** The reply's text. Contains at least one character that is not white space. */
   readonly text: string;
-  /** Includes the tokens of earlier tries with an unusable reply. 0 if the server reports no usage. */
+  /**
+   * The number of input tokens, including those of earlier tries with an unusable reply. 0 if the server reports no
+   * usage.
+   */
   readonly inputTokenCount: number;
   readonly outputTokenCount: number;
-  /** In US dollars. Absent if no price is known. */
+  /** The cost in US dollars. Absent if no price is known. */
   readonly costUsd?: number;
   readonly finishReason: ChatFinishReason;
 }

@@ -29,10 +29,10 @@ export interface LanguageModelResult {
 export interface LanguageModelAnswer {
   /** The text parts joined, without reasoning and tool calls. */
   readonly text: string;
-  /** The content of a reply without text. */
+  /** The kind of the reply's content if the reply has no text. */
   readonly instead?: "reasoning" | "refusal";
   readonly finishReason: ChatFinishReason;
-  /** `null` if the server reports none. */
+  /** The token counts. `null` if the server reports none. */
   readonly usage: ChatUsage | null;
 }
 
@@ -85,7 +85,7 @@ function toFinishReason(reason: string | { readonly unified: string }): ChatFini
   return word === "stop" || word === "length" || word === "content-filter" ? word : "other";
 }
 
-/** Undefined if the server does not report it. */
+/** A number of tokens. Undefined if the server does not report it. */
 export type TokenCount = number | undefined;
 
 /** The token counts of a call. */

@@ -28,8 +28,8 @@ interface OpenGroup {
 }
 
 /**
- * Checks that each attempt of an exported file weighs one: its rows are adjacent and complete, with one
- * reward, one advantage and one number, and the advantages count the attempt once in its group.
+ * Checks that each attempt of an exported file has the weight 1: its rows are adjacent and complete, with one reward,
+ * one advantage and one number, and the advantages count the attempt once in its group.
  */
 export class AttemptSequence {
   readonly #as: ExportTarget;
@@ -49,7 +49,7 @@ export class AttemptSequence {
     this.#isByTurn = isByTurn;
   }
 
-  /** Takes the next record. Returns what is wrong with it, or with an attempt or group that ended before it. */
+  /** Takes the next record. Returns the violations of the record, and of an attempt or group that ended before it. */
   next(line: number, record: ExportedRecord): readonly LineViolation[] {
     const found: LineViolation[] = [];
     const { rollout, group } = record;

@@ -7,10 +7,7 @@ export interface Part {
   readonly place: (index: number) => string;
 }
 
-/**
- * One training row of an exported record. In all parts but `prompt`, the i-th value belongs to the
- * i-th id.
- */
+/** One training row of an exported record. In all parts except `prompt`, the i-th value is that of the i-th id. */
 export interface ExportedRow {
   /** The ids before `ids`. Absent if `ids` has the complete row. */
   readonly prompt?: Part;

@@ -4,7 +4,7 @@ export interface AboutRun {
   readonly settings?: Readonly<Record<string, unknown>>;
   /** The settings that decide what the run plays. */
   readonly configuration: Readonly<Record<string, unknown>>;
-  /** Hashes or names of what decides tokens and rewards. Absent if the run names none. */
+  /** Hashes or names of the facts that decide tokens and rewards. Absent if the run names none. */
   readonly identity?: Readonly<Record<string, string>>;
   /** The content of `summary.json`. Absent until the run ends. */
   readonly summary?: Readonly<Record<string, unknown>>;

@@ -1,14 +1,14 @@
 /** An argument of a tool call, as a page shows it. */
 export interface CallArgument {
   readonly name: string;
-  /** A text as it is. Another value as JSON, indented if it is long. Numbers keep their digits. */
+  /** The value as text: a text unchanged, another value as JSON, indented if it is long. Numbers keep their digits. */
   readonly text: string;
 }
 
 /** The largest length of a value on one line. */
 const maxLineLength = 60;
 
-/** Returns the arguments in a call's JSON. `undefined` if it is not an object. */
+/** Returns the arguments in a call's JSON. Returns `undefined` if the JSON is not an object. */
 export function callArguments(json: string): readonly CallArgument[] | undefined {
   const text = json.trim();
   try {
@@ -27,7 +27,7 @@ export function callArguments(json: string): readonly CallArgument[] | undefined
   });
 }
 
-/** Indents a sound JSON text that is longer than a line. Changes nothing but blanks outside of texts. */
+/** Indents a valid JSON text that is longer than a line. Changes nothing but blanks outside of texts. */
 export function indentJson(json: string, indent = ""): string {
   const text = json.trim();
   const [open] = text;
@@ -42,7 +42,7 @@ export function indentJson(json: string, indent = ""): string {
   return `${open}\n${items.join(",\n")}\n${indent}${text.at(-1)}`;
 }
 
-/** Splits the inside of a sound list or object at its commas. */
+/** Splits the inside of a valid list or object at its commas. */
 function splitMembers(inside: string): readonly string[] {
   const members: string[] = [];
   let depth = 0;

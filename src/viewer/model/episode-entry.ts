@@ -3,23 +3,23 @@ import type { ForkPlace, Outcome, StopReason } from "../../trajectory/sample.ts"
 
 /** An episode in a list: its counts and its end, without texts. JSON-able. */
 export interface EpisodeEntry {
-  /** Place in the order in which the episodes ended. */
+  /** The episode's position in the order in which the episodes ended. */
   readonly order: number;
   readonly rolloutId: string;
   readonly groupId: string;
   readonly taskId: string;
   readonly taskIndex: number;
   readonly sampleIndex: number;
-  /** Absent if the episode's line does not name it. */
+  /** The environment's name. Absent if the episode's line does not have it. */
   readonly environment?: string;
   readonly split?: string;
   /** The beginning of the first words of the user. Absent if there are none near the line's beginning. */
   readonly about?: string;
   readonly outcome: Outcome;
   readonly stopReason: StopReason;
-  /** See `firstReason()`. Absent without a reason. */
+  /** The first reason of the score (see `firstReason()`). Absent without a reason. */
   readonly reason?: string;
-  /** Absent if the episode is unscored. */
+  /** The reward. Absent if the episode is unscored. */
   readonly reward?: number;
   /** True if the scored episode is a success. Absent if the usual rule holds: the reward 1. */
   readonly success?: boolean;
@@ -40,9 +40,11 @@ export interface EpisodeEntry {
   readonly durationMs: number;
   /** The fork point. Absent if the episode is not a fork. */
   readonly forkedFrom?: ForkPlace;
-  /** Versions of the policy that sampled it, in the order in which they appear. Absent until they are known. */
+  /**
+   * Versions of the policy that sampled the episode, in the order in which they appear. Absent until they are known.
+   */
   readonly versions?: readonly string[];
-  /** See `withVersions()`. Absent until the versions are known. */
+  /** The staleness (see `withVersions()`). Absent until the versions are known. */
   readonly staleness?: number;
 }
 

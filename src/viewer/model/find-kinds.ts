@@ -9,10 +9,10 @@ interface NamedSpan {
 }
 
 /**
- * Returns the author of each id of a training row: `result[i]`, an index into `tokenKinds`, belongs
- * to `tokenIds[i]`. Uses the prompt's length, the turns and the row's own spans. It does not use
- * the loss mask, so that the two can be compared. After a turn without a stop id, the first id is
- * the end of turn that the policy did not sample.
+ * Returns the author of each id of a training row: `result[i]`, an index into `tokenKinds`, is the author of
+ * `tokenIds[i]`. Uses the prompt's length, the turns and the row's own spans. Does not use the loss mask, so that the
+ * mask can be compared with the authors. After a turn without a stop id, the first id is the end of turn that the
+ * policy did not sample.
  */
 export function findKinds(
   row: Pick<Sample, "promptLength" | "turns"> & {

@@ -2,19 +2,19 @@ import { isObject } from "../../values/is-object.ts";
 
 /** A value within a larger one, as a table shows it. */
 export interface FlatValue {
-  /** The names and places that lead to it, such as `judge`, `tags`, `0`. */
+  /** The member names and list indexes that lead to the value, such as `judge`, `tags`, `0`. */
   readonly path: readonly string[];
-  /** A text as it is, another value as JSON. */
+  /** The value as text: a text unchanged, another value as JSON. */
   readonly text: string;
 }
 
 /** The most values that are listed. */
 const maxValues = 500;
 
-/** Values below so many names are left out. */
+/** The maximum depth. Values below more names are left out. */
 const maxDepth = 30;
 
-/** Lists of numbers, texts and such are one value up to this length of their JSON. */
+/** The maximum length of the JSON of a list of simple values that gets one row. */
 const maxListLength = 160;
 
 /** Lists the values within a value. `rest` is the number of values that are left out. */
@@ -37,7 +37,7 @@ export function flattenValue(value: unknown): {
   return { values, rest };
 }
 
-/** Returns the members of a value that gets a row for each. `undefined`: it gets one row. */
+/** Returns the members of a value that gets a row for each member; `undefined` for a value that gets one row. */
 function membersOf(value: unknown): readonly (readonly [string, unknown])[] | undefined {
   if (Array.isArray(value)) {
     const isBrief = value.every((item) => typeof item !== "object" || item === null);

@@ -3,7 +3,7 @@ export interface LiveEntry {
   readonly rolloutId: string;
   /** The number of the play, from 1. A failed attempt is played again. */
   readonly attempt: number;
-  /** The number of lines in its recording. If it changes, there is something new to show. */
+  /** The number of lines in the episode's recording. If the number changes, the page reads the episode again. */
   readonly partCount: number;
 }
 
@@ -12,7 +12,7 @@ export interface LiveAnswer {
   /** The turn that the answer follows; -1 before the first turn. */
   readonly turnIndex: number;
   readonly what: string;
-  /** Absent if the recording has only the text's hash, because the text can be computed again. */
+  /** The answer's text. Absent if the recording has only a hash of it, because the text can be computed again. */
   readonly text?: string;
   readonly isError: boolean;
 }

@@ -1,14 +1,14 @@
 import { succeeded } from "../../report/trial-result.ts";
 
-/** A score, as far as it decides the success. */
+/** The members of a score that decide the success. */
 interface Scored {
   readonly reward?: number | undefined;
   readonly success?: boolean | undefined;
 }
 
 /**
- * Returns the verdict on a scored episode by the threshold, or else by its environment. `undefined` without a score, and
- * if neither decides: then only the reward 1 is a success.
+ * Returns whether a scored episode is a success: by the threshold, or else by its environment's verdict. Returns
+ * `undefined` without a score, and if there is neither: then only the reward 1 is a success.
  *
  * @param threshold - The lowest reward of a success.
  */

@@ -1,7 +1,7 @@
 import type { Route } from "./route.ts";
 import { visibleText } from "./visible-text.ts";
 
-/** Returns the title of a page. It begins with what tells it from other pages. */
+/** Returns the title of a page. The title begins with the part that differs from other pages. */
 export function pageTitle(route: Route): string {
   const parts = partsOf(route).map(visibleText);
   return [...parts, "Turnwright"].join(" · ");

@@ -43,13 +43,13 @@ export interface RowHeader {
   readonly piecesNote?: string;
 }
 
-/** A training row as columns. The i-th value of each column belongs to the i-th id. */
+/** A training row as columns. The i-th value of each column is that of the i-th id. */
 export interface RowColumns {
   readonly header: RowHeader;
   readonly ids: Int32Array;
   /** The row's logprobs, unchanged. */
   readonly logprobs: Float64Array;
-  /** Indexes into `tokenKinds`. */
+  /** The kind of each id, as an index into `tokenKinds`. */
   readonly kinds: Uint8Array;
   /** The row's own loss mask. 2 for a value that is neither 0 nor 1. */
   readonly mask: Uint8Array;

@@ -6,15 +6,15 @@ import { formatCount } from "../../text/format-count.ts";
 /** The lineage of each row of an episode, as its line has it. */
 export type EpisodeLineage = readonly (RowLineage | null)[];
 
-/** The role of a row, and the turn that it comes from. JSON-able. */
+/** The role of a row, and the turn from which it follows. JSON-able. */
 export interface RowOrigin {
-  /** Absent if the attempt has no other row with trained tokens. */
+  /** The row's role. Absent if the attempt has no other row with trained tokens. */
   readonly role?: TurnRole;
-  /** Absent if there is no evidence. */
+  /** The turn from which the row follows. Absent if there is no evidence. */
   readonly from?: OriginLink;
 }
 
-/** A turn of another row from which a row comes. JSON-able. */
+/** A turn of another row from which a row follows. JSON-able. */
 export interface OriginLink {
   /** 0-based index of the row among all rows of the episode. */
   readonly row: number;
@@ -50,17 +50,17 @@ export function originWords({ row, turnIndex, edge }: OriginLink): string {
   return linkWords(edge, `turn ${turnIndex} of row ${row}`);
 }
 
-/** The place of a row in its attempt, in words. */
+/** The index of a row in its attempt, in words. */
 export interface RowPlaceWords {
-  /** Such as `row 1 (2 of 3)`. */
+  /** The index, such as `row 1 (2 of 3)`. */
   readonly place: string;
   readonly role: string;
-  /** The trained tokens of the row, as a part of the attempt's. */
+  /** The number of the row's trained tokens, and of the attempt's. */
   readonly tokens: string;
 }
 
 /**
- * Describes the place of a row in an attempt with several rows.
+ * Describes the index of a row in an attempt with several rows.
  *
  * @param about.segment - 0-based index of the row among all rows of the episode.
  * @param about.lineage - The row's `metadata.lineage`.

@@ -12,11 +12,11 @@ export interface RowBranch extends RowOrigin {
   /** The number of tokens that are trained in this row. */
   readonly trainedCount: number;
   readonly turnIndexes: readonly number[];
-  /** The index of the earlier row that it continues. Absent for a root. */
+  /** The index of the earlier row that this row continues. Absent for a root. */
   readonly parent?: number;
-  /** The number of leading tokens that it shares with its parent. */
+  /** The number of leading tokens that the row shares with its parent. */
   readonly sharedCount: number;
-  /** The parent's turn after which it branches. Absent if it branches in the prompt. */
+  /** The parent's turn after which the row branches. Absent if the row branches in the prompt. */
   readonly afterTurn?: number;
   /** The cause of a new root, if the run records it. Absent for other rows. */
   readonly cause?: string;

@@ -19,7 +19,7 @@ interface TokenFacts {
   /** The row's own loss mask at this token. */
   readonly mask: number;
   readonly logprob: number;
-  /** Absent if the token is not sampled. */
+  /** The policy version. Absent if the token is not sampled. */
   readonly version?: string;
   /** The turn that sampled the token, or the turn before it. Absent in the first prompt. */
   readonly turn?: RowHeader["turns"][number];
@@ -77,10 +77,7 @@ export class RowView {
     return Math.abs(this.logprobAt(index) - (this.rescored?.[index] ?? Number.NaN));
   }
 
-  /**
-   * Marks the places at which sampling was interrupted. The episode's turns record them; the row
-   * does not.
-   */
+  /** Marks the places at which sampling was interrupted. The episode's turns record these places; the row does not. */
   noteInterruptions(turns: readonly Pick<TurnRecord, "turnIndex" | "pieces">[]): void {
     const places = new Set<number>();
     for (const { turnIndex, start, end } of this.header.turns) {

@@ -16,7 +16,7 @@ export interface SideColumn {
 export interface ColumnCheck {
   readonly partCount: number;
   readonly byteCount: number;
-  /** One for each part with other bytes than the engine returned, or without bytes. */
+  /** The faults: one for each part with missing bytes, or with other bytes than the engine returned. */
   readonly faults: readonly string[];
 }
 
@@ -34,7 +34,7 @@ export type TokenColumn =
       readonly kind: "tokens";
       /** The first ids, in the engine's order. */
       readonly ids: readonly number[];
-      /** `logprobs[i]` belongs to `ids[i]`. Absent in columns without logprobs. */
+      /** `logprobs[i]` is that of `ids[i]`. Absent in columns without logprobs. */
       readonly logprobs?: readonly number[];
       /** Number of ids that the column has for the token. */
       readonly count: number;

@@ -6,7 +6,7 @@ export interface TeacherToken {
   readonly name: string;
   /** The teacher's logprob of the token, in nats, at temperature 1. */
   readonly logprob: number;
-  /** The most probable ids in the token's place. Absent if the teacher listed none. */
+  /** The teacher's most probable ids at the token's position. Absent if the teacher listed none. */
   readonly top?: TokenColumn & { readonly kind: "tokens" };
   /** True if the row has changed since the teacher scored it. */
   readonly isOutdated?: true;

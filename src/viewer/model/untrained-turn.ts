@@ -5,15 +5,17 @@ import { describeRejection, describeRole, linkWords } from "../../report/rows/li
 export interface UntrainedTurn {
   /** 0-based index in `tree`. */
   readonly node: number;
-  /** The trained turn that it follows or comes from, as an index in the episode. Absent if there is none. */
+  /**
+   * The trained turn that this turn follows, or that it links to, as an index in the episode. Absent if there is none.
+   */
   readonly after?: number;
   readonly sampledTokenCount: number;
   readonly status: "rejected" | "undelivered" | "left-out";
-  /** The reason why it is not trained, in words. */
+  /** The reason why no row trains the turn, in words. */
   readonly reason: string;
-  /** Its role in words. Absent without evidence. */
+  /** The turn's role in words. Absent without evidence. */
   readonly role?: string;
-  /** Its link to an earlier turn in words. Absent without evidence. */
+  /** The turn's link to an earlier turn, in words. Absent without evidence. */
   readonly link?: string;
 }
 

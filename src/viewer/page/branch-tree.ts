@@ -79,7 +79,7 @@ function rowsBelow(
   </ul>`;
 }
 
-/** Renders a row's role, and a button to the turn that it comes from. */
+/** Renders a row's role, and a button to the turn from which the row follows. */
 function originLink(app: ViewerApp, route: EpisodeRoute, branch: RowBranch) {
   const { role, from } = branch;
   if (role === undefined) return nothing;
@@ -98,7 +98,7 @@ function originLink(app: ViewerApp, route: EpisodeRoute, branch: RowBranch) {
     ·`;
 }
 
-/** True if the words of the row's place name the turn that it continues. */
+/** True if the words for the row's place already name the turn that the row continues. */
 function isShownByPlace({ from, parent, afterTurn }: RowBranch): boolean {
   return from?.edge === "continuation" && from.row === parent && from.turnIndex === afterTurn;
 }

@@ -28,7 +28,7 @@ interface ColumnPanelContent {
 /** Number of faults that are shown. */
 const shownFaults = 5;
 
-/** Renders the side columns of a row, and the values of the chosen token in those that are open. */
+/** Renders the side columns of a row, and the values of the chosen token in the columns that are open. */
 export function columnPanel(
   app: ViewerApp,
   content: ColumnPanelContent,

@@ -48,10 +48,10 @@ function conversationSide(app: ViewerApp, route: EpisodeRoute, row: EpisodeRow):
   });
 }
 
-/** Up to this width of the window, conversation and tokens are not side by side. */
+/** The width up to which a window shows either the conversation or the tokens, in pixels. */
 const narrowWidth = 900;
 
-/** Renders the conversation with what is beside it. A narrow window shows one of both. */
+/** Renders the conversation and the panel beside it. A narrow window shows one of them. */
 function sides(
   app: ViewerApp,
   left: TemplateResult,

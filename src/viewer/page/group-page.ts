@@ -131,9 +131,9 @@ function forkWords(
   </p>`;
 }
 
-/** The place at which an attempt differs from another. */
+/** The position at which an attempt differs from another. */
 interface Parting {
-  /** `undefined` while the rows are loading, and if they are equal. */
+  /** The first token that differs. `undefined` while the rows are loading, and if they are equal. */
   readonly token?: number;
   readonly turnIndex?: number;
   readonly isEqual?: true;
@@ -201,7 +201,7 @@ function context({ texts, tokenCount }: RowView, start: number, end: number): st
 interface ColumnTurns {
   /** The turn at which the attempt differs from the one compared with. */
   readonly partingTurn: number | undefined;
-  /** Called with a turn of which the tokens are wanted. */
+  /** Called with a turn to show its tokens. */
   readonly onSelect: (turnIndex: number) => void;
 }
 

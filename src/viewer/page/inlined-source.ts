@@ -7,7 +7,7 @@ import { findBranches, toBranchRow } from "../model/row-tree.ts";
 import { decodeRow } from "../model/row-columns.ts";
 import type { EpisodePlace, ViewerSource } from "./viewer-source.ts";
 
-/** Reads the run in the page's own file. Returns `undefined` if there is none. */
+/** Reads the run in the page's own file. Returns `undefined` if the file has none. */
 export function inlinedSource(): ViewerSource | undefined {
   const text = document.querySelector(`#${inlinedRunId}`)?.textContent;
   if (text === undefined || text === null) return undefined;

@@ -121,7 +121,7 @@ function rowHead(app: ViewerApp, { route, view }: TokenPanelContent) {
   </p>`;
 }
 
-/** Selects a token, and the turn that it belongs to. */
+/** Selects a token and its turn. */
 export function selectToken(
   app: ViewerApp,
   { route, view }: TokenPanelContent,

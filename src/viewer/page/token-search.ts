@@ -8,8 +8,8 @@ interface Searched {
 }
 
 /**
- * Searches the shown row for the text in the route, if that was not done. Then moves to the first match, unless the
- * route names a token.
+ * Searches the shown row for the text in the route, unless that was done before. Then moves to the first match, unless
+ * the route names a token.
  */
 export function searchRow(app: ViewerApp, { route, view }: Searched): ViewerApp["search"] {
   const { find = "", token } = route;

@@ -48,7 +48,7 @@ function reasonsOf(turns: readonly UntrainedTurn[]): string {
     .join("; ");
 }
 
-/** Describes the place of a turn: by its link, or by the trained turn before it. */
+/** Describes the place of a turn by its link or, without one, by the trained turn before it. */
 function placeWords({ link, after }: UntrainedTurn): string {
   return link ?? (after === undefined ? "" : `after turn ${after}`);
 }

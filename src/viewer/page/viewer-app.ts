@@ -34,7 +34,7 @@ interface TextSearch {
   readonly text: string;
   /** The number of finished episodes when the search began. */
   readonly episodeCount: number;
-  /** Absent until the search has ended. */
+  /** The number of hits by episode. Absent until the search has ended. */
   readonly found?: ReadonlyMap<string, number>;
 }
 
@@ -71,7 +71,7 @@ export class ViewerApp {
   runs: Loaded<RunsPage> = { state: "loading" };
   readonly lists = new Map<string, Loaded<EpisodeList>>();
   tab: EpisodeTab = "tokens";
-  /** A narrow window has room for one part of an episode: the conversation if true, the chosen `tab` if false. */
+  /** The part of an episode that a narrow window shows: the conversation if true, the chosen `tab` if false. */
   isConversation = true;
   /** The side columns that are open below the tokens. */
   readonly openColumns = new Set<ColumnName>();
@@ -338,7 +338,7 @@ export class ViewerApp {
     this.update();
   }
 
-  /** Reads the list of runs again. Keeps the known one if the server is gone. */
+  /** Reads the list of runs again. Keeps the earlier list if the server does not answer. */
   async #readRuns(): Promise<void> {
     try {
       this.runs = { state: "ready", value: await this.source.runs() };

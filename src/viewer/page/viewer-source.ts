@@ -26,13 +26,13 @@ export interface RunsPage {
   readonly unreadable: readonly { readonly dir: string; readonly problem: string }[];
 }
 
-/** Identifies an episode. */
+/** The address of an episode. */
 export interface EpisodePlace {
   readonly run: string;
   readonly episode: string;
 }
 
-/** Identifies a side column of an episode's row. */
+/** The address of a side column of an episode's row. */
 export interface ColumnPlace {
   readonly row: number;
   readonly name: ColumnName;
@@ -63,8 +63,7 @@ export interface ViewerSource {
   /** Returns the row's recomputed logprobs, by token index. Absent without an engine. */
   rescored?(place: EpisodePlace, row: number): Promise<Float64Array>;
   /**
-   * Returns the values of a side column for a token, which has a row in the column. Absent if the source has no bytes
-   * of columns.
+   * Returns the values of a side column for a token that has a row in it. Absent if the source has no bytes of columns.
    */
   tokenColumn?(place: EpisodePlace, column: ColumnPlace, token: number): Promise<TokenColumn>;
   /** Compares the bytes of a row's side column with their hashes. Absent as `tokenColumn()` is. */

@@ -12,9 +12,8 @@ const backslash = 0x5c;
 const messagesKey = Buffer.from('"messages":');
 
 /**
- * Reads an episode's entry from the beginning of its line. The counts come before the messages, so
- * long conversations need not be parsed. Returns `undefined` if the beginning does not contain
- * everything.
+ * Reads an episode's entry from the beginning of its line. The counts come before the messages, so long conversations
+ * need not be parsed. Returns `undefined` if the beginning does not contain the complete entry.
  */
 export function readEpisodeHead(
   head: Buffer,
@@ -133,7 +132,7 @@ export function toEpisodeEntry(
   };
 }
 
-/** True if the row has an id and counts, and if the numbers and names that a list shows are such. */
+/** True if the row has an id and counts, and if the members that a list shows have the expected types. */
 function isSound<Row extends Partial<Omit<EpisodeRow, "turns">>>(
   row: Row,
 ): row is Row & Pick<EpisodeRow, "rolloutId" | "counts"> {
@@ -147,7 +146,7 @@ function isSound<Row extends Partial<Omit<EpisodeRow, "turns">>>(
   return numbers.every(Number.isFinite) && names.every((name) => typeof name === "string");
 }
 
-/** Returns the values of the components that are sound. */
+/** Returns the values of the valid components. */
 function valuesOf(components: Readonly<Record<string, unknown>>): Readonly<Record<string, number>> {
   return Object.fromEntries(
     Object.entries(components).flatMap(([name, component]) =>

@@ -2,10 +2,10 @@ import { readdir, stat } from "node:fs/promises";
 import path from "node:path";
 import { manifestFile } from "../../run/folder/run-manifest.ts";
 
-/** Runs are searched in the folder, and so many levels below it. */
+/** The number of levels below a folder in which runs are searched. */
 const maxDepth = 3;
 
-/** True if the folder holds a run. */
+/** True if the folder contains a run. */
 export async function isRunFolder(dir: string): Promise<boolean> {
   return await stat(path.join(dir, manifestFile)).then(
     (found) => found.isFile(),
@@ -17,7 +17,7 @@ export async function isRunFolder(dir: string): Promise<boolean> {
  * Finds the runs below a folder, in the order of their names. Does not search within runs and in folders whose names
  * start with a dot.
  *
- * @returns their paths, relative to the folder.
+ * @returns the paths of the runs, relative to the folder.
  */
 export async function findRunFolders(dir: string, depth = 1): Promise<readonly string[]> {
   const entries = await readdir(dir, { withFileTypes: true }).catch(() => []);

@@ -9,9 +9,9 @@ import {
 } from "../../run/disk/files.ts";
 import type { LineRange } from "../../run/disk/line-ranges.ts";
 
-/** A line that a follower came by. */
+/** A line that a follower has read. */
 interface FollowedLine extends LineRange {
-  /** Its first bytes, at most as many as the follower keeps. */
+  /** The line's first bytes, at most as many as the follower keeps. */
   readonly head: Buffer;
 }
 
@@ -22,10 +22,7 @@ interface FollowOptions {
   readonly headLength: number;
   /** Called with each complete line, in order. */
   readonly onLine: (line: FollowedLine) => void;
-  /**
-   * Called if another file has taken the place of the followed one. Everything read before is
-   * invalid.
-   */
+  /** Called if another file has replaced the followed one, so that all lines read before are invalid. */
   readonly onReset: () => void;
 }
 
@@ -40,7 +37,7 @@ export class LineFollower {
   readonly path: string;
   readonly #options: FollowOptions;
   #identity: string | undefined;
-  /** The file as it was when it was last read to its end. */
+  /** The facts about the file when it was last read to its end. */
   #seen: FileFacts | undefined;
   /**
    * True if the file had the same state at the previous read. Writes within one clock tick have the
@@ -128,7 +125,7 @@ export class LineFollower {
   }
 }
 
-/** The first bytes of a line that comes in blocks. */
+/** The first bytes of a line that arrives in several blocks. */
 class LineHead {
   readonly #most: number;
   #parts: Buffer[] = [];

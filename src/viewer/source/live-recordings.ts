@@ -20,14 +20,14 @@ const headLength = 4096;
 const headPattern =
   /^\{"recording":1,"type":"(begin|inputs|end)","rolloutId":("(?:[^"\\]|\\.)*"),"attempt":(\d+)[,}]/;
 
-/** The places of an attempt's lines. */
+/** The positions of an attempt's lines. */
 interface RecordedPlace {
   readonly attempt: number;
   readonly ranges: LineRange[];
   hasEnded: boolean;
 }
 
-/** An input of an episode, as far as it is shown. */
+/** The members of an episode's input that the page shows. */
 interface WrittenInput {
   readonly type: string;
   readonly what?: string;

@@ -5,7 +5,8 @@ import { parseJsonText } from "../../json/parse-json.ts";
 import { isObject } from "../../values/is-object.ts";
 
 /**
- * Reads the side columns' parts of a training row. Leaves out what is no part; `turnwright verify` names such faults.
+ * Reads the side columns' parts of a training row. Leaves out values that are not parts; `turnwright verify` names such
+ * faults.
  *
  * @param columns - `columns` of the row. Any value.
  * @returns `undefined` if the row has no columns.

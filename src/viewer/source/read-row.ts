@@ -13,7 +13,7 @@ export interface RowReading {
   /** Ids that end a turn, if the run names them. */
   readonly stopIds?: ReadonlySet<number>;
   readonly vocabulary?: Vocabulary;
-  /** The reason why there is no vocabulary. */
+  /** The reason why the vocabulary is missing. */
   readonly vocabularyNote?: string;
 }
 
@@ -56,7 +56,7 @@ export function readRow(line: Buffer, reading: RowReading): RowColumns {
 }
 
 /**
- * The same line as far as the tree of its episode needs it.
+ * Reads the members of the same line that the tree of its episode needs.
  *
  * @throws UsageError as `readRow()` does.
  */
@@ -86,7 +86,7 @@ export function spellRow(
 /** The defaults for missing members. */
 const missing = { metadata: {}, promptLength: 0 };
 
-/** Any row that is JSON, however it is written. */
+/** Parses a row that is JSON in any form. */
 function parseRow(line: Buffer): ScannedRow {
   let row: Partial<Sample> | null;
   try {
@@ -114,7 +114,9 @@ function noRow(): UsageError {
   return new UsageError("Cannot read a training row: it has no tokenIds or no turns");
 }
 
-/** Rows have millions of ids: `from()` of a typed array takes five times as long. */
+/**
+ * Copies values into a typed array. Rows have millions of ids, and the array's own `from()` takes five times as long.
+ */
 function fill<Column extends Float64Array | Uint8Array>(
   column: Column,
   valueAt: (index: number) => number,
@@ -131,7 +133,7 @@ function toMask(value: unknown): number {
   return value === 0 || value === 1 ? value : 2;
 }
 
-/** Which version sampled what of each turn. */
+/** Returns the ids that each version sampled in each turn. */
 function versionBands(turns: Sample["turns"], runs: readonly VersionRun[]): readonly VersionBand[] {
   const bands: VersionBand[] = [];
   let place = 0;

@@ -21,7 +21,7 @@ export interface LayerRow {
 export interface IdRow {
   readonly ids: readonly number[];
   readonly logprobs?: readonly number[];
-  /** Number of ids of the row. `ids` are the first of them. */
+  /** Number of ids of the row. `ids` has the first ones. */
   readonly count: number;
 }
 

@@ -3,9 +3,9 @@ import type { Engine } from "../../engine/engine.ts";
 import { UsageError } from "../../errors.ts";
 import type { RowColumns } from "../model/row-columns.ts";
 
-/** Computes logprobs again. */
+/** The engine and the temperature with which `rescoreRow()` computes logprobs again. */
 export interface Rescoring {
-  /** One that can score. */
+  /** An engine that can score. */
   readonly engine: Pick<Engine, "kind" | "score">;
   /** The temperature at which the run was sampled. */
   readonly temperature: number;

@@ -8,7 +8,7 @@ import { readBranchRow, readRow, spellRow, type RowReading } from "./read-row.ts
 import { modelFolderOf, type RunIndex } from "./run-index.ts";
 import { spellIds } from "./spell-ids.ts";
 
-/** Rows of one rollout that are held against each other. */
+/** The largest number of rows of one rollout that are compared with each other. */
 const maxBranches = 200;
 
 /**
@@ -20,10 +20,10 @@ const maxBranchBytes = 160_000_000;
 export class RowSource {
   readonly #model: string | undefined;
   readonly #vocabularies = new Map<string, Promise<Vocabulary>>();
-  /** The rows of the rollout that was looked at last: each of its pages asks for them. */
+  /** The rows of the rollout that was read last, because each of its pages requests them. */
   #branchRows: { readonly key: string; readonly rows: Promise<readonly BranchRow[]> } | undefined;
 
-  /** `model` takes the place of every run's own model folder. */
+  /** Creates a source. `model` replaces the model folder of every run. */
   constructor(model?: string) {
     this.#model = model;
   }
@@ -88,7 +88,7 @@ export class RowSource {
     return await this.#branchRows.rows;
   }
 
-  /** Loads what spells a run's tokens before anyone asks. */
+  /** Loads a run's vocabulary before a request needs it. */
   async warm(run: RunIndex): Promise<void> {
     await this.#vocabularyOf(run);
   }
@@ -124,7 +124,11 @@ async function readBranchRows(run: RunIndex, rolloutId: string): Promise<readonl
   return rows;
 }
 
-/** @throws UsageError if there is none, or if it is broken. */
+/**
+ * Reads the vocabulary of a folder's tokenizer.
+ *
+ * @throws UsageError if there is none, or if it is broken.
+ */
 async function loadVocabulary(folder: string): Promise<Vocabulary> {
   const vocabulary = createVocabulary(await readTokenizerFile(folder));
   // Reads it whole.

@@ -37,7 +37,7 @@ export class RunCatalog {
     this.#options = options;
   }
 
-  /** Returns the runs that are known by now. */
+  /** The runs that are known so far. */
   get runs(): readonly RunIndex[] {
     return [...this.#runs.values()];
   }
@@ -53,7 +53,8 @@ export class RunCatalog {
   }
 
   /**
-   * Returns a run by its name, and reads it if that was not done.
+   * Returns a run by its name. Reads the run at the first call.
+   *
    * @throws UsageError if no viewed run has the name.
    */
   async find(key: string): Promise<RunIndex> {

@@ -25,17 +25,17 @@ import { LiveRecordings } from "./live-recordings.ts";
 import { versionsOfLine } from "./versions-of-line.ts";
 
 /**
- * The number of bytes of an episode's line that are read first. They nearly always contain everything before the
- * messages; otherwise the whole line is read.
+ * The number of bytes of an episode's line that are read first. They nearly always contain all members before the
+ * messages. Otherwise the complete line is read.
  */
 const episodeHeadLength = 64 * 1024;
 /** The number of bytes of a row's line that are read first. */
 const sampleHeadLength = 8 * 1024;
 
-/** The number of bytes of rows that are read at once to find their policy versions. */
+/** The number of bytes of rows that are read together to find their policy versions. */
 const batchLength = 4 * 1024 * 1024;
 
-/** The time without a sign of life after which a writer on another machine counts as dead, in milliseconds. */
+/** The time without a heartbeat after which a writer on another machine counts as dead, in milliseconds. */
 const leaseMs = 120_000;
 
 /** The files to read: all, or only the episodes, without training rows and recordings. */
@@ -45,7 +45,7 @@ type ReadPart = "all" | "episodes";
 interface OpenOptions {
   /** The name of the run in links. */
   readonly key: string;
-  /** The folder's absolute path. Default: the path, seen from the working directory. */
+  /** The folder's absolute path. Default: the path, relative to the working directory. */
   readonly root?: string;
   readonly files?: Files;
   /** The lowest reward of a success. Default: the environment's own verdict, or the reward 1. */
@@ -53,15 +53,14 @@ interface OpenOptions {
 }
 
 /**
- * An index of a run's folder: the place of each episode's line and of each row. Keeps only ids,
- * counts and places in memory, so that the files can have any size. Reads appended lines
- * incrementally. Never writes to the folder.
+ * An index of a run's folder: the position of each episode's line and of each row. Keeps only ids, counts and positions
+ * in memory, so that the files can have any size. Reads appended lines incrementally. Never writes to the folder.
  */
 export class RunIndex {
   readonly key: string;
   readonly dir: string;
   readonly manifest: RunManifest;
-  /** The folder itself, wherever the process works by now. */
+  /** The folder's absolute path, which stays valid if the process changes its working directory. */
   readonly #root: string;
   readonly #files: Files;
   readonly #successThreshold: number | undefined;
@@ -201,13 +200,13 @@ export class RunIndex {
     return this.#recordings;
   }
 
-  /** The episodes that are being played, or were when the run ended, as far as it records them. */
+  /** The episodes that are being played, or were being played when the run ended, according to their recordings. */
   get running(): readonly LiveEntry[] {
     if (this.#state === "finished") return [];
     return this.#recordings.entries.filter(({ rolloutId }) => !this.#places.has(rolloutId));
   }
 
-  /** The episodes in the order in which they ended; live, not to be changed. */
+  /** The episodes in the order in which they ended. The list grows; do not change it. */
   get entries(): readonly EpisodeEntry[] {
     return this.#entries;
   }
@@ -295,10 +294,7 @@ export class RunIndex {
     this.#countedEntries = this.#entries.length;
   }
 
-  /**
-   * Reads lines with a beginning that does not contain everything, and adds their episodes in
-   * place.
-   */
+  /** Reads lines with a beginning that is not enough, and adds their episodes at the right positions. */
   async #readWhole(lines: readonly LineRange[]): Promise<void> {
     for (const range of lines) {
       const entry = readEpisodeLine(await this.#episodes.lineAt(range), 0, this.#successThreshold);

@@ -11,13 +11,13 @@ export interface VersionRun {
 /** A training row, its long lists as columns. */
 export interface ScannedRow {
   readonly ids: Int32Array;
-  /** NaN for an invalid number. As long as `ids`, like the mask. */
+  /** The logprobs. NaN for an invalid number. As long as `ids`, like the mask. */
   readonly logprobs: Float64Array;
-  /** 2 for a value that is neither 0 nor 1. */
+  /** The mask. 2 for a value that is neither 0 nor 1. */
   readonly mask: Uint8Array;
-  /** From the first token on, each up to the next. */
+  /** The versions from the first token on. Each run reaches up to the start of the next. */
   readonly versionRuns: readonly VersionRun[];
-  /** Everything else that the row says. */
+  /** The other members of the row. */
   readonly rest: Partial<Omit<Sample, "tokenIds" | "lossMask" | "logprobs" | "policyVersions">>;
 }
 
@@ -50,10 +50,10 @@ const scanners = {
 const everyList = new Set(Object.keys(scanners) as (keyof typeof scanners)[]);
 
 /**
- * Reads a line of `samples.jsonl` in the form that runs write, with its long lists as columns. A
- * row of a million tokens takes half the time and memory of `JSON.parse()`.
- * @param wanted - The lists to read. The others are taken to be empty.
- * @returns `undefined` for any other form, which is left to `JSON.parse()`.
+ * Reads a line of `samples.jsonl` in the form that runs write, with its long lists as columns. A row of a million
+ * tokens takes half the time and memory of `JSON.parse()`.
+ * @param wanted - The lists to read. The other lists are empty in the result.
+ * @returns `undefined` for a line in another form, which `JSON.parse()` must read.
  */
 export function scanRow(
   line: Buffer,

@@ -8,7 +8,7 @@ import { readIdRow, readLayerRow } from "./read-token-column.ts";
 import type { RowSource } from "./row-source.ts";
 import type { RunIndex } from "./run-index.ts";
 
-/** Identifies a side column of a training row. */
+/** The address of a side column of a training row. */
 interface ColumnAddress {
   readonly rolloutId: string;
   /** Index of the row among those of the rollout. */
@@ -16,11 +16,11 @@ interface ColumnAddress {
   readonly name: ColumnName;
 }
 
-/** Reads side columns of runs. Holds no bytes; a token's values are read when they are asked for. */
+/** Reads side columns of runs. Keeps no bytes in memory. A token's values are read when they are requested. */
 export class SideColumnSource {
   readonly #rows: Pick<RowSource, "spell">;
   readonly #columns: OpenColumns;
-  /** The parts of the row that was looked at last: each of its tokens asks for them. */
+  /** The parts of the row that was read last, because each of its tokens requests them. */
   #last: { readonly key: string; readonly parts: Promise<ColumnParts | undefined> } | undefined;
 
   constructor(rows: Pick<RowSource, "spell">, columns: OpenColumns) {
@@ -29,7 +29,7 @@ export class SideColumnSource {
   }
 
   /**
-   * Reads a column's values for one token. Returns `undefined` if the column has no row for it.
+   * Reads a column's values for one token. Returns `undefined` if the column has no row for the token.
    * @throws UsageError if the bytes are not there, or are not those of rows.
    */
   async token(

@@ -33,10 +33,10 @@ export function spellIds(
   return pieces;
 }
 
-/** Above every vocabulary's ids. */
+/** A number above the ids of every vocabulary. */
 const seenLength = 1 << 20;
 
-/** Each id once, in order. Rows have millions, which a set would take long for. */
+/** Returns each id once, in order. Rows have millions of ids, for which a `Set` would be slow. */
 function distinctIds(ids: ArrayLike<number>, more: readonly number[]): Int32Array {
   const seen = new Uint8Array(seenLength);
   const found: number[] = [];
@@ -52,7 +52,7 @@ function distinctIds(ids: ArrayLike<number>, more: readonly number[]): Int32Arra
   return Int32Array.from(found).sort();
 }
 
-/** Most texts in that alphabet: ASCII stands for itself, after the sign for a space. */
+/** Matches most texts in GPT-2's alphabet: ASCII stands for itself, after the sign for a space. */
 const plainSpelling = /^Ġ?[!-~]*$/;
 
 const strictDecoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });

@@ -18,22 +18,25 @@ import { readIdRow } from "./read-token-column.ts";
 import type { RowSource } from "./row-source.ts";
 import type { RunIndex } from "./run-index.ts";
 
-/** A line of a teacher's file has at most so many bytes. */
+/** The maximum length of a line of a teacher's file, in bytes. */
 const lineLength = 8 * 1024;
 
-/** Identifies a training row. */
+/** The address of a training row. */
 interface RowAddress {
   readonly rolloutId: string;
   /** Index of the row among those of the rollout. */
   readonly row: number;
 }
 
-/** Reads the columns of a run's teachers for single tokens. Holds the places of lines, and no bytes of columns. */
+/**
+ * Reads the columns of a run's teachers for single tokens. Keeps the positions of lines in memory, and no bytes of
+ * columns.
+ */
 export class TeacherSource {
   readonly #rows: Pick<RowSource, "spell">;
   readonly #columns: OpenColumns;
   readonly #indexes = new Map<RunIndex, Map<string, TeacherIndex>>();
-  /** The hash of the row that was looked at last. */
+  /** The hash of the row that was read last. */
   #last: { readonly key: string; readonly isSame: (sampleHash: string) => boolean } | undefined;
 
   constructor(rows: Pick<RowSource, "spell">, columns: OpenColumns) {
@@ -109,7 +112,7 @@ export class TeacherSource {
   }
 }
 
-/** The places of a teacher's lines, by row. The last line of a row counts. */
+/** The positions of a teacher's lines, by row. The last line of a row counts. */
 class TeacherIndex {
   readonly #lines: LineFollower;
   #places = new Map<string, LineRange>();

@@ -1,6 +1,6 @@
 const key = '"policyVersions":[';
 
-/** The versions that a row names, in order, without parsing the row. */
+/** Returns the versions that a row names, in order, without parsing the row. */
 export function versionsOfLine(line: Buffer): readonly string[] {
   const start = line.indexOf(key);
   if (start < 0) return [];

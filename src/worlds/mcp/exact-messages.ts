@@ -13,10 +13,9 @@ import {
 } from "../../../packages/python-values/src/value.ts";
 
 /**
- * Carries values through the MCP client unchanged. The client uses `JSON.parse()` and
- * `JSON.stringify()`, which change `1.0`, large integers and the order of keys. This class replaces
- * such values by a text under a member name of its own, and converts them where the bytes are read
- * or written.
+ * Carries values through the MCP client unchanged. The client uses `JSON.parse()` and `JSON.stringify()`, which change
+ * `1.0`, large integers and the order of keys. This class replaces such values by a text under a member name that no
+ * server uses, and converts the text where the bytes are read or written.
  */
 export class ExactMessages {
   /** A member name that no server uses. */
@@ -161,8 +160,8 @@ function readable(value: PyValue): PyValue {
 const tooLarge = 10n ** 400n;
 
 /**
- * Replaces a message that nests too deeply by an error, because it would crash the client. Passes
- * lists of tools on: each tool is checked later.
+ * Replaces a message that nests too deeply by an error, because the message would crash the client. Lists of tools are
+ * passed on, because each tool is checked later.
  */
 function refuseDeep(text: string): string {
   const message = parseJsonText(text) as Message | null | undefined;
@@ -196,7 +195,7 @@ function withoutNulls(members: PyDict): Map<string, PyValue> {
   return new Map([...members].filter(([name, value]) => value !== null || !optional.has(name)));
 }
 
-/** Returns an error reply that takes the place of a message that cannot be read. */
+/** Returns an error reply that replaces a message that cannot be read. */
 function refusalOf(message: PyValue, problem: string): string {
   const id = isPyDict(message) ? (message.get("id") ?? null) : null;
   const error = new Map<string, PyValue>([

@@ -61,12 +61,12 @@ export function exactFetch(messages: ExactMessages): typeof fetch {
 }
 
 /**
- * Maximum length of messages that are checked for an expected answer, in characters. Messages that
- * expect none are shorter.
+ * Maximum length of messages that are checked for an expected answer, in characters. Longer messages always expect an
+ * answer.
  */
 const longestNotice = 64 * 1024;
 
-/** True if the message is a request. Notifications and the client's own answers are not. */
+/** True if the message is a request. False for notifications and for the client's own answers. */
 function awaitsAnswer(message: string): boolean {
   if (message.length > longestNotice) return true;
   const sent = JSON.parse(message) as object | readonly object[];
@@ -74,8 +74,8 @@ function awaitsAnswer(message: string): boolean {
 }
 
 /**
- * Removes the body of a reply to a message that expects none. The client would read the body to its
- * end, and some servers never end it.
+ * Removes the body of a reply to a message that expects no answer. The client would read the body to its end, and some
+ * servers never end it.
  */
 async function emptied(response: Response): Promise<Response> {
   await response.body?.cancel().catch(() => {});

@@ -3,7 +3,9 @@ import { parsePythonJson } from "../../../packages/python-values/src/json/json-p
 import { PythonError } from "../../../packages/python-values/src/python-error.ts";
 import { isPyDict, isPyList, type PyValue } from "../../../packages/python-values/src/value.ts";
 
-/** Maximum number of characters to search for all values together. Above it, the content counts as not said. */
+/**
+ * Maximum number of characters to search for all values together. Above this number, the content counts as not said.
+ */
 const mostSearched = 20_000_000;
 
 /**

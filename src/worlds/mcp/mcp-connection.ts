@@ -104,7 +104,7 @@ export class McpConnection implements AsyncDisposable {
   }
 
   /**
-   * Lists the server's tools, each as the server sent it.
+   * Lists the server's tools. Each is unchanged from the server's reply.
    *
    * @throws RolloutError with party `environment`.
    */

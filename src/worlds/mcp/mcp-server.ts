@@ -3,7 +3,7 @@ import { hideEverywhere, redactionMark, Redactor } from "../../secrets/redactor.
 
 /** An MCP server that runs as a process and communicates over its standard input and output. */
 export interface McpCommand {
-  /** A program, such as `npx` or `uvx`. No shell interprets it. */
+  /** The program, such as `npx` or `uvx`. No shell interprets the text. */
   readonly command: string;
   readonly args?: readonly string[];
   /**

@@ -284,6 +284,23 @@ describe("createMcpTools() over standard input and output", () => {
       /^Cannot use an MCP server:/,
     );
   });
+
+  test.each([
+    [{ header: {} }, 'there is no option "header", expected some of command, args, env'],
+    [{ args: "-y" }, "args is not a list of texts"],
+    [{ args: ["--port", 80] }, 'the value of "1" in args is not a text, expected a list of texts'],
+    [{ env: ["KEY=secret"] }, "env is not an object of texts"],
+    [{ env: { KEY: 5 } }, 'the value of "KEY" in env is not a text, expected an object of texts'],
+    [
+      { headers: { authorization: undefined } },
+      'the value of "authorization" in headers is not a text, expected an object of texts',
+    ],
+  ])("refuses the options %j by name", async (wrong, problem) => {
+    const options = { command: "no-such-program", ...wrong } as unknown as McpToolsOptions;
+    expect(await complaintOf(createMcpTools(options))).toContain(
+      `Cannot use an MCP server: ${problem}`,
+    );
+  });
 });
 
 /** Serves MCP over HTTP; `handle` may answer in its place. */

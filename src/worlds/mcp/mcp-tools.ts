@@ -3,6 +3,7 @@ import { UsageError, describeError } from "../../errors.ts";
 import { defineForeignTool, type Tool } from "../../environment/define-tool.ts";
 import { refuse } from "../../environment/refuse.ts";
 import { shownUrl } from "../../secrets/find-secrets.ts";
+import { isObject } from "../../values/is-object.ts";
 import type { ToolContext } from "../../environment/tool-call.ts";
 import { keepListedTools } from "./kept-tools.ts";
 import { readListedTool, unreadDescription, type ListedTool } from "./listed-tool.ts";
@@ -15,25 +16,22 @@ import { SharedConnection } from "./shared-connection.ts";
 /** The options of `createMcpTools()`: the server, the tools to use, and limits. */
 export type McpToolsOptions = McpServer & {
   /**
-   * Returns the name by which the model calls a tool. `undefined` leaves the tool out. Default: the
-   * server's name.
+   * Returns the name by which the model calls a tool. If the function returns `undefined`, the tool is left out.
+   * Default: the server's name.
    */
   readonly names?: (name: string) => string | undefined;
   /**
-   * True to give each episode a server or session of its own. Use it for servers with state that
-   * episodes must not share, such as files or a browser. Default false: one connection for all.
+   * True to give each episode a server or session of its own. Use it for servers with state that episodes must not
+   * share, such as files or a browser. Default false: all episodes share one connection.
    */
   readonly perEpisode?: boolean;
-  /**
-   * The longest time for a call, in milliseconds. After it, the episode fails. Default 30 seconds.
-   */
+  /** The longest time for a call, in milliseconds. A call that takes longer fails the episode. Default 30 000. */
   readonly timeoutMs?: number;
-  /** The longest time for starting or reaching the server, in milliseconds. Default 60 seconds. */
+  /** The longest time for starting or reaching the server, in milliseconds. Default 60 000. */
   readonly connectTimeoutMs?: number;
   /**
-   * A file with the server's tools. It is read if it exists, and written otherwise. With it, only
-   * calls need the server, and later changes of the server do not change the tools that the model
-   * sees.
+   * A file with the server's tools. The file is read if it exists, and written otherwise. With such a file, only calls
+   * need the server, and later changes of the server do not change the tools that the model sees.
    */
   readonly toolsFile?: string;
   /**
@@ -49,7 +47,7 @@ export type McpToolsOptions = McpServer & {
 };
 
 /**
- * Tools of an MCP server. Disposing them closes the shared connection at once; otherwise it closes
+ * Tools of an MCP server. Disposing them closes the shared connection immediately. Otherwise the connection closes
  * shortly after its last use.
  */
 export type McpTools = readonly Tool<unknown>[] & AsyncDisposable;
@@ -95,7 +93,35 @@ export async function createMcpTools(options: McpToolsOptions): Promise<McpTools
   });
 }
 
-function assertServer({ command, url }: McpToolsOptions): void {
+/** The names of all options. The compiler checks that none is missing. */
+const optionNames: Readonly<Record<keyof McpToolsOptions, true>> = {
+  command: true,
+  args: true,
+  env: true,
+  cwd: true,
+  url: true,
+  headers: true,
+  names: true,
+  perEpisode: true,
+  timeoutMs: true,
+  connectTimeoutMs: true,
+  toolsFile: true,
+  maxResultLength: true,
+  onTrouble: true,
+};
+
+function assertServer(options: McpToolsOptions): void {
+  const { command, url, args, env, headers } = options;
+  const unknown = Object.keys(options).find((name) => !Object.hasOwn(optionNames, name));
+  if (unknown !== undefined) {
+    throw new UsageError(
+      `Cannot use an MCP server: there is no option ${JSON.stringify(unknown)}, expected some of ` +
+        Object.keys(optionNames).join(", "),
+    );
+  }
+  assertTexts("args", args, Array.isArray(args));
+  assertTexts("env", env, isObject(env));
+  assertTexts("headers", headers, isObject(headers));
   if ((command === undefined) === (url === undefined)) {
     throw new UsageError(
       'Cannot use an MCP server: expected either { command: "uvx", args: ["mcp-server-time"] } or ' +
@@ -107,6 +133,18 @@ function assertServer({ command, url }: McpToolsOptions): void {
       `Cannot use an MCP server at ${shownUrl(url)}: expected an address such as http://127.0.0.1:8000/mcp`,
     );
   }
+}
+
+/** @throws UsageError if a value is no text. The message leaves out the value, which may be a secret. */
+function assertTexts(name: string, values: object | undefined, isOfKind: boolean): void {
+  if (values === undefined) return;
+  const expected = name === "args" ? "a list of texts" : "an object of texts";
+  if (!isOfKind) throw new UsageError(`Cannot use an MCP server: ${name} is not ${expected}`);
+  const wrong = Object.entries(values).find(([, value]) => typeof value !== "string");
+  if (wrong === undefined) return;
+  throw new UsageError(
+    `Cannot use an MCP server: the value of ${JSON.stringify(wrong[0])} in ${name} is not a text, expected ${expected}`,
+  );
 }
 
 interface ListOptions {

@@ -2,8 +2,8 @@ import type { ForeignTool, Tool } from "../../environment/define-tool.ts";
 import type { ParameterCheck } from "../../environment/tool-parameters.ts";
 
 /**
- * Returns a server's tool. Reports once if parts of its schema are not checked here, and once if
- * arguments could not be checked. The server checks them as well.
+ * Returns a tool of a server that reports once if parts of its schema are not checked here, and once if arguments could
+ * not be checked. The server checks both as well.
  */
 export function reportUnchecked<State>(
   { tool, unusable }: ForeignTool<State>,

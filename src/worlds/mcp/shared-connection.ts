@@ -11,7 +11,10 @@ const keptMs = 1_000;
 export class SharedConnection implements AsyncDisposable {
   readonly #open: () => Promise<McpConnection>;
   #current: Promise<McpConnection> | undefined;
-  /** Connections that ended and may still have calls in flight. They are closed with the current one. */
+  /**
+   * Connections that have ended but may still have calls in progress. They are closed together with the current
+   * connection.
+   */
   readonly #ended: McpConnection[] = [];
   #userCount = 0;
   #callOff: (() => void) | undefined;

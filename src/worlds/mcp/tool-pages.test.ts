@@ -59,3 +59,13 @@ test("readPages() shortens the error of a page with many faults", async () => {
   const { cut } = await readPages(readPage, faultOf);
   expect(cut).toHaveLength('it refuses its own cursor "b" ()'.length + 1001);
 });
+
+test("readPages() reads all pages of a server that always sends the same cursor", async () => {
+  let count = 0;
+  const readPage = async (): Promise<ToolPage> => {
+    count += 1;
+    return { tools: [{ name: `t${Math.min(count, 4)}` }], nextCursor: "next" };
+  };
+  const tools = ["t1", "t2", "t3", "t4"].map((name) => ({ name }));
+  expect(await readPages(readPage, faultOf)).toEqual({ tools });
+});

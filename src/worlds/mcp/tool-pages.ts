@@ -20,8 +20,9 @@ const mostPages = 200;
 const mostIdlePages = 3;
 
 /**
- * Reads the pages of a server's tools. Stops at a page without a cursor, and at a cursor that was
- * followed before. An empty text is a cursor. Keeps the pages that were read.
+ * Reads the pages of a server's tools. Stops at a page without a cursor, and at a cursor that was followed before if its
+ * page brings nothing new: some servers keep the position and always send the same cursor. An empty text is a cursor.
+ * Keeps the pages that were read.
  * @param faultOf - Returns the server's fault if it answered one of its own cursors without a page, and `undefined` for
  *   an outage.
  * @throws the error of `readPage`, unless it is such a fault and tools were already read.
@@ -54,11 +55,7 @@ export async function readPages(
     if (next === undefined || next === null) return { tools: [...tools.values()] };
     if (typeof next !== "string")
       return cutAfter(`its cursor is ${shortJson(next, 100)}, expected a text`);
-    if (followed.has(next)) {
-      return isIdle
-        ? { tools: [...tools.values()] }
-        : cutAfter(`its cursor ${shortJson(next, 100)} comes again`);
-    }
+    if (isIdle && followed.has(next)) return { tools: [...tools.values()] };
     if (idleCount >= mostIdlePages) {
       return cutAfter(`${mostIdlePages} pages one after the other bring nothing new`);
     }

@@ -82,7 +82,7 @@ function describeCall(
   return answer.text;
 }
 
-/** `refuse()` adds the word "Error" itself. */
+/** Removes the word "Error" from the start of a text, because `refuse()` adds the word. */
 function withoutError(text: string): string {
   return text.replace(/^error:\s*/i, "");
 }

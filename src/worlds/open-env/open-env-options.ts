@@ -2,8 +2,8 @@ import type { TaskItem, TaskSplits } from "../../environment/task-list.ts";
 import type { OpenEnvPlace } from "./open-env-session.ts";
 
 /**
- * Computes an episode's reward from the rewards of its reset and steps. An entry is `undefined` if
- * a step had none. Returns `null` for an unscored episode.
+ * A function that computes an episode's reward from the rewards of its reset and steps. A step
+ * without a reward has the entry `undefined`. The function returns `null` for an unscored episode.
  */
 export type OpenEnvReward = (
   rewards: readonly (number | undefined)[],
@@ -30,8 +30,8 @@ export interface OpenEnvOptions extends OpenEnvPlace {
    */
   readonly tasks?: TaskSplits<OpenEnvTask>;
   /**
-   * Converts the agent's words to an action, for a server whose actions are words. Absent: a reply
-   * in words ends the episode.
+   * Converts the agent's words to an action, for a server whose actions are words. If absent, a
+   * reply in words ends the episode.
    */
   readonly say?: (text: string) => Readonly<Record<string, unknown>>;
   /**
@@ -49,9 +49,9 @@ export interface OpenEnvOptions extends OpenEnvPlace {
    * that is not checked here. Default: a process warning.
    */
   readonly onTrouble?: (trouble: string) => void;
-  /** The longest time for a reset or a step, in milliseconds. Default 60 seconds. */
+  /** The longest time for a reset or a step, in milliseconds. Default 60 000. */
   readonly timeoutMs?: number;
-  /** The longest time for reaching the server, in milliseconds. Default 10 seconds. */
+  /** The longest time for reaching the server, in milliseconds. Default 10 000. */
   readonly connectTimeoutMs?: number;
 }
 

@@ -158,7 +158,11 @@ export class OpenEnvSession implements AsyncDisposable {
     else this.#ended ??= answer;
   }
 
-  /** @returns the content of an observation, or an error for any other message. */
+  /**
+   * Reads a message of the server.
+   *
+   * @returns the content of an observation, or an error for any other message.
+   */
   #read(data: Buffer): { readonly body: unknown } | Error {
     try {
       const message = parseExactJson(decodeText(data));

@@ -24,7 +24,7 @@ export interface ServeOpenEnvOptions {
   readonly port?: number;
   /** The user. Default: the environment's own user, or one that states the task. */
   readonly user?: User;
-  /** Maximum number of sessions at once. Default 1000. */
+  /** Maximum number of concurrent sessions. Default 1000. */
   readonly maxSessions?: number;
   /** The time after which a silent session is closed, in milliseconds. Default half an hour. */
   readonly idleMs?: number;

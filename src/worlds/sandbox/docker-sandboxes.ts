@@ -22,7 +22,7 @@ export interface DockerSandboxOptions {
   readonly memoryMiB?: number;
   /** Maximum number of processor cores. Default 1. */
   readonly cpus?: number;
-  /** Maximum number of processes at once. Default 256. */
+  /** Maximum number of concurrent processes. Default 256. */
   readonly maxProcesses?: number;
   /** True to allow network access. Default false. */
   readonly network?: boolean;

@@ -9,8 +9,9 @@ _WHOLE = ("reward", "total")
 
 
 def component_name(function: str, others: Container[str]) -> str:
-    """Returns the component's name for a reward function or metric. A name that means the whole reward gets `_function`
-    until none of the others has it."""
+    """Returns the component's name for a reward function or metric. If the name is one for the whole reward,
+    `_function` is appended until no other component has the name.
+    """
     name = function
     while name in _WHOLE or (name != function and name in others):
         name += "_function"

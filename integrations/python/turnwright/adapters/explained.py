@@ -1,4 +1,4 @@
-"""Failures to load an environment of a library, in words that say what to do."""
+"""Errors about an environment of a library that cannot be loaded, each with its remedy."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ def explained(name: str, work: Callable[[], Result]) -> Result:
     """Performs a part of the loading.
 
     Raises:
-        BadEnvironment: A key is missing, or data could not be fetched.
-        Exception: Another failure, without the errors in which the library wrapped it: they hide the line.
+        BadEnvironment: An API key is missing, or data could not be fetched.
+        Exception: Another failure, without the errors in which the library wrapped it, because they hide the failing
+        line.
     """
     try:
         return work()
@@ -45,7 +46,7 @@ def explained(name: str, work: Callable[[], Result]) -> Result:
 
 
 def unknown_name(library: str, name: str, names: Iterable[str]) -> BadEnvironment:
-    """Returns the error for a name that a library does not have, with the names that are like it."""
+    """Returns the error for a name that a library does not have, with the names of the library that are similar."""
     near = difflib.get_close_matches(name, list(names), n=3, cutoff=0.5)
     hint = f", did you mean {' or '.join(near)}?" if near else ""
     return BadEnvironment(f"{library} has no environment {name}{hint}")
@@ -72,8 +73,9 @@ def _raise_for_words(name: str, error: BaseException) -> None:
 
 
 def _behind(error: BaseException, *, also_handled: bool) -> Iterator[BaseException]:
-    """Returns an error and what it was raised from, to the first one. With `also_handled` also those that were being
-    handled when it was raised."""
+    """Returns an error and the errors that it was raised from, back to the first one. With `also_handled`, also the
+    errors that were being handled when each was raised.
+    """
     seen: BaseException | None = error
     while seen is not None:
         yield seen

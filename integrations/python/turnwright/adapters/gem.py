@@ -46,7 +46,7 @@ class Gem(TextEnvironment):
 
 
 class GemEpisode(GymEpisode):
-    """An episode of gem, whose environments hold nothing to free."""
+    """An episode of gem. Its environment has no resources to free."""
 
     def close(self) -> None:
         pass

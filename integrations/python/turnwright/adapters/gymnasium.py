@@ -1,4 +1,4 @@
-"""Environments of gymnasium with few actions, which have words here: toy text, MiniGrid and BabyAI."""
+"""Environments of gymnasium with few actions: toy text, MiniGrid and BabyAI. The model writes actions as words."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Gymnasium(TextEnvironment):
         actions: The actions' words, in the order of their numbers.
         goal: The first sentence that the model reads.
         options: Further arguments of `gymnasium.make()`.
-        keep_colors: True to show a colored letter as a terminal does. Default: it stands in brackets.
+        keep_colors: True to show a colored letter as a terminal does. Default: the letter stands in brackets.
     """
 
     source = "gymnasium"

@@ -13,7 +13,7 @@ class ReasoningGym(TextEnvironment):
 
     Args:
         size: Number of tasks of the split `train`.
-        test_size: Number of tasks of the split `test`, which follow them.
+        test_size: Number of tasks of the split `test`. They follow the tasks of `train`.
         seed: The data set's seed.
     """
 
@@ -41,7 +41,9 @@ class ReasoningGym(TextEnvironment):
 
 
 class Puzzle(TextEpisode):
-    """A question. An answer between `<answer>` tags is scored alone, and else the whole text."""
+    """A question. If the reply has an answer between `<answer>` tags, only that answer is scored, otherwise the whole
+    reply.
+    """
 
     def __init__(self, data: Any, task: Any) -> None:
         self.data, self.entry, self.first = data, data[task["index"]], task["instruction"]

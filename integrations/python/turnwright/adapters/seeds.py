@@ -1,4 +1,4 @@
-"""Tasks that a seed makes."""
+"""Tasks that consist of a seed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def seeded_tasks(what: str, size: int, test_size: int, seed: int) -> dict[str, list[dict[str, Any]]]:
-    """Returns the tasks of the splits `train` and `test`. No seed is in both.
+    """Returns the tasks of the splits `train` and `test`. No seed is in both splits.
 
     Args:
         what: The environment, in words.

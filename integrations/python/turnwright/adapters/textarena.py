@@ -51,7 +51,7 @@ class TextArena(TextEnvironment):
 
 
 class Game(TextEpisode):
-    """A game. One that is not over has the reward 0: nothing was won."""
+    """A game. If it is not over at the end of the episode, the reward is 0, because nothing was won."""
 
     def __init__(self, env: Any, seed: int) -> None:
         self.env = env

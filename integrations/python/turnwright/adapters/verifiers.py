@@ -24,11 +24,11 @@ def load(name: str, **args: Any) -> Hosted:
 
     Args:
         name: The name of the environment, such as `wordle` or `owner/wordle`.
-        args: For an environment of the old stack the arguments of its `load_environment()`. For one of the new stack
-            the fields of its task set's configuration or of its environment's; `limit` is the number of tasks.
+        args: For an environment of the old stack, the arguments of its `load_environment()`. For an environment of the
+        new stack, the fields of the task set's or the environment's configuration; `limit` is the number of tasks.
 
     Raises:
-        BadEnvironment: It cannot be played turn by turn, with each reason.
+        BadEnvironment: The environment cannot be played turn by turn. The message has each reason.
     """
     version = _version()
     short = name.split("/")[-1].split("@")[0]

@@ -111,7 +111,7 @@ class Environment:
         return self._set("is_done", function, ("state", "task"))
 
     def dispose(self, function: Function) -> Function:
-        """Sets the function that frees what the state holds, after every episode."""
+        """Sets the function that frees the state's resources. It is called after every episode."""
         return self._set("dispose", function, ("state", "task"))
 
     def __getattr__(self, name: str) -> Any:
@@ -135,11 +135,11 @@ class Environment:
 
     @property
     def parts(self) -> Mapping[str, Callable[..., Any]]:
-        """The functions of the decorators, by the decorator's name."""
+        """The functions that decorators set, by the decorator's name."""
         return self._parts
 
     def splits(self) -> dict[str, Sequence[Task]]:
-        """Returns the tasks by split. Raises BadEnvironment if there are none or if they have another form."""
+        """Returns the tasks by split. Raises BadEnvironment if there are no tasks, or if they have another form."""
         by_split = dict(self.tasks) if isinstance(self.tasks, Mapping) else {"test": self.tasks}
         for split, tasks in by_split.items():
             if isinstance(tasks, (str, bytes)) or not hasattr(tasks, "__len__") or not hasattr(tasks, "__getitem__"):
@@ -153,7 +153,7 @@ class Environment:
 
 
 def _caller() -> str:
-    """Returns the place that creates the environment."""
+    """Returns the file and line that create the environment."""
     frame = inspect.currentframe()
     caller = frame and frame.f_back and frame.f_back.f_back
     return f"{caller.f_code.co_filename}:{caller.f_lineno}" if caller else "?"

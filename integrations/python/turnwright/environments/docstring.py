@@ -1,4 +1,6 @@
-"""Docstrings of tools: the description for the model, and those of the arguments (Google's style)."""
+"""Docstrings of tools: the description of the tool for the model, and the descriptions of its arguments (Google's
+style).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What one episode of an environment is given, and one episode of an environment that is defined in Python."""
+"""The values that the functions of an environment receive, and an episode of an environment that is defined in Python.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ class Context:
 
     Attributes:
         episode: The episode's name within its worker.
-        seed: A number of the task: all attempts at a task have the same.
+        seed: A number of the task. All attempts at a task have the same number.
         random: Random numbers of this episode alone. All attempts at a task get the same ones.
     """
 
@@ -45,9 +46,9 @@ class Played:
 
     Attributes:
         said: The agent's messages to the user, in order.
-        answer: The last of them, or an empty text.
+        answer: The last of these messages, or an empty text.
         calls: Every call, in order: `{"name", "arguments", "isError"}`.
-        turns: The same by turn: `{"said", "calls"}`. None if the agent keeps its conversations itself.
+        turns: Messages and calls by turn: `{"said", "calls"}`. None if the agent keeps its conversations itself.
         is_done: True if the episode finished, rather than reaching a limit.
     """
 
@@ -64,7 +65,7 @@ async def resolve(value: Any) -> Any:
 
 
 def call_with(function: Callable[..., Any], values: dict[str, Any]) -> Any:
-    """Calls a function with those of the values that it asks for by name."""
+    """Calls a function with the values that its parameters name."""
     asked = inspect.signature(function).parameters
     return function(**{name: value for name, value in values.items() if name in asked})
 
@@ -80,7 +81,7 @@ class OwnEpisode:
         self._saves = environment.undo
 
     async def open(self) -> dict[str, Any]:
-        """Opens the state. The answer has the policy of the task if the environment has a function for it."""
+        """Creates the state. The answer contains the task's policy if `policy` is a function."""
         given = {"task": self._task, "context": self._context}
         create = self._environment.parts.get("state")
         if create is not None:
@@ -102,7 +103,7 @@ class OwnEpisode:
         return {"policy": text}
 
     def call(self, name: str, arguments: dict[str, Any]) -> Any:
-        """Performs a call: returns its answer, or an awaitable of it for an async tool."""
+        """Performs a call. Returns its answer, or an awaitable of the answer for an async tool."""
         tool = self._environment.tools_by_name[name]
         saved = _save(self._state) if self._saves else None
         try:
@@ -155,8 +156,8 @@ class OwnEpisode:
     async def score(self, outcome: dict[str, Any]) -> Any:
         """Scores the episode.
 
-        `found` of the answer has the members of the state that `wanted` names. If one is missing, `state_members`
-        has the names of those that there are.
+        `found` of the answer has the members of the state that `wanted` names. If such a member is missing,
+        `state_members` has the names of the existing members.
         """
         score = self._environment.parts["score"]
         said = outcome["said"]
@@ -171,14 +172,16 @@ class OwnEpisode:
         return {**result, "found": found, **({} if len(found) == len(wanted) else {"state_members": _names(self._state)})}
 
     async def close(self) -> None:
-        """Frees what the state holds."""
+        """Frees the resources of the state."""
         dispose = self._environment.parts.get("dispose")
         if dispose is not None:
             await resolve(call_with(dispose, {"state": self._state, "task": self._task}))
 
 
 class OwnUser:
-    """The user of an `Environment`. It keeps nothing: each line follows from the task, the seed and what was said."""
+    """The user of an `Environment`. The user has no memory: each line follows from the task, the seed and the messages
+    so far.
+    """
 
     def __init__(self, environment: Environment) -> None:
         self._function = environment.parts.get("user")
@@ -225,7 +228,7 @@ def _copied(state: Any) -> Any:
 
 
 def _save(state: Any) -> Callable[[], Any]:
-    """Saves a state. Returns a function that gives it back."""
+    """Saves a state. Returns a function that returns the saved state."""
     try:
         data = pickle.dumps(state, pickle.HIGHEST_PROTOCOL)
     except Exception:

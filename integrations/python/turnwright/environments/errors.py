@@ -6,7 +6,7 @@ from typing import NoReturn
 
 
 class Refused(Exception):
-    """A mistake of the model: the call changes nothing, and the model reads the message."""
+    """Raised for a mistake of the model. The call changes nothing, and the model reads the message."""
 
 
 class BadEnvironment(Exception):
@@ -23,5 +23,5 @@ class BadResult(Exception):
 
 
 def refuse(why: str) -> NoReturn:
-    """Answers a mistake of the model. The call's changes of the state are undone."""
+    """Answers a mistake of the model: raises Refused. The call's changes of the state are undone."""
     raise Refused(why)

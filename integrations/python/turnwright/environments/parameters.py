@@ -22,7 +22,9 @@ class NoSchema(Exception):
 
 
 def type_schema(kind: Any) -> Schema:
-    """Returns the JSON Schema of a type. Definitions are written in place, without titles. Raises NoSchema."""
+    """Returns the JSON Schema of a type. References are replaced by their definitions, and titles are left out. Raises
+    NoSchema.
+    """
     origin, inner = typing.get_origin(kind), typing.get_args(kind)
     if origin is typing.Annotated:
         return {**type_schema(inner[0]), **_annotations(inner[1:])}

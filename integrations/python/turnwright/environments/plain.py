@@ -12,7 +12,9 @@ MAX_CHARACTERS = 4 * 1024 * 1024
 
 
 def to_plain(value: Any) -> Any:
-    """Returns the JSON-able form of a value that `json` does not write by itself. Raises TypeError if there is none."""
+    """Returns the JSON-able form of a value that `json` does not write by itself. Raises TypeError if the value has
+    none.
+    """
     if isinstance(value, enum.Enum):
         return value.value
     if dataclasses.is_dataclass(value) and not isinstance(value, type):

@@ -10,14 +10,16 @@ Shown = str | Sequence[Mapping[str, Any]] | None
 class TextEpisode:
     """One attempt at a task. Define `step()` and `score()`.
 
-    `first` is what the model reads first: a text, or messages such as
-    `[{"role": "system", "content": …}, {"role": "user", "content": …}]`.
+    `first` is the first input of the model: a text, or messages such as `[{"role": "system", "content": …}, {"role":
+    "user", "content": …}]`.
     """
 
     first: Shown = ""
 
     def step(self, text: str) -> tuple[Shown, bool]:
-        """Takes the model's text. Returns what the model reads next (None for nothing), and True if it is over."""
+        """Takes the model's text. Returns the next text for the model (None for no text), and True if the episode is
+        over.
+        """
         raise NotImplementedError
 
     def score(self) -> Any:
@@ -25,7 +27,7 @@ class TextEpisode:
         raise NotImplementedError
 
     def close(self) -> Any:
-        """Frees what the episode holds."""
+        """Frees the resources of the episode."""
 
 
 class TextEnvironment:
@@ -53,5 +55,5 @@ class TextEnvironment:
         raise NotImplementedError
 
     def open(self, task: Any, seed: int) -> Any:
-        """Opens an episode. The seed is a number of the task: all attempts at a task have the same."""
+        """Opens an episode. The seed is a number of the task: all attempts at a task have the same seed."""
         raise NotImplementedError

@@ -1,4 +1,4 @@
-"""Errors of other people's code, with the line that they should look at."""
+"""Errors of an environment's code, with the line of that code that caused each."""
 
 from __future__ import annotations
 

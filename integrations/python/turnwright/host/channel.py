@@ -21,7 +21,7 @@ writing = False
 
 
 class TooLong(Exception):
-    """Raised for a message that exceeds a line."""
+    """Raised for a message that is longer than a line may be."""
 
 
 def encode(message: dict[str, Any]) -> bytes:
@@ -44,12 +44,12 @@ def _without_lone_surrogates(line: str) -> str:
 
 
 def send(message: dict[str, Any]) -> None:
-    """Writes a message whole."""
+    """Writes a complete message."""
     write(encode(message))
 
 
 def send_if_free(message: dict[str, Any]) -> None:
-    """Writes a message unless one is being written. For handlers of signals, which must not wait."""
+    """Writes a message unless another one is being written. For signal handlers, which must not wait."""
     if _lock.acquire(blocking=False):
         try:
             _write(encode(message))
@@ -58,7 +58,7 @@ def send_if_free(message: dict[str, Any]) -> None:
 
 
 def write(line: bytes) -> None:
-    """Writes a line whole. Other threads wait."""
+    """Writes a complete line. Other threads wait meanwhile."""
     with _lock:
         _write(line)
 

@@ -1,4 +1,4 @@
-"""The protocol's descriptors. Imported first, so that no other code can write to them."""
+"""The protocol's descriptors. This module is imported first, so that no other code can write to the descriptors."""
 
 from __future__ import annotations
 

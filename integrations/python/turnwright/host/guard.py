@@ -1,4 +1,4 @@
-"""A process that ends the children of this one, also if this one is killed."""
+"""A second process that ends the children of this process, even if this process is killed."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import signal
 
 
 def start_guard() -> None:
-    """Starts a process that waits for the end of this one, and then kills what remains of its group.
+    """Starts a process that waits for the end of this process, and then kills the processes that remain of its group.
 
-    Call it before other threads run. Does nothing if the group belongs to another process.
+    Call it before other threads run. Does nothing if another process leads the group.
     """
     if os.getpgrp() != os.getpid():
         return

@@ -23,7 +23,7 @@ class Hosted:
         """Prepares the environment. Called once, before the other methods."""
 
     def facts(self) -> dict[str, Any]:
-        """Returns what `load` answers about the environment, without its tasks."""
+        """Returns the facts about the environment in the answer of `load`, without its tasks."""
         raise NotImplementedError
 
     async def splits(self) -> dict[str, Sequence[Any]]:
@@ -40,7 +40,7 @@ class Hosted:
         return describe_task(task)
 
     async def open(self, task: Any, context: Context) -> tuple[Any, dict[str, Any]]:
-        """Opens an episode. Returns it, and the answer of `open`."""
+        """Opens an episode. Returns the episode, and the answer of `open`."""
         raise NotImplementedError
 
     async def say(self, task: Any, said: list[str], seed: int) -> dict[str, Any]:
@@ -48,7 +48,7 @@ class Hosted:
         raise BadEnvironment("this environment has no user of its own")
 
     async def close(self) -> None:
-        """Frees what the environment holds. Called once, when the process ends."""
+        """Frees the resources of the environment. Called once, when the process ends."""
 
 
 class OwnHosted(Hosted):
@@ -139,7 +139,7 @@ class TextPlayed:
         self._randomness = randomness
 
     def turn(self, message: dict[str, Any], **_: Any) -> Any:
-        """Takes a message of the model. Returns the answer of `turn`, or an awaitable of it."""
+        """Takes a message of the model. Returns the answer of `turn`, or an awaitable of the answer."""
         answer = _draw(self._randomness, lambda: self._episode.step(message.get("content") or ""))
         return self._later(answer) if inspect.isawaitable(answer) else self._answer(answer)
 
@@ -174,7 +174,9 @@ async def _drawing(randomness: Randomness | None, work: Any) -> Any:
 
 
 def _messages_of(part: str, shown: Any, place: str) -> list[dict[str, Any]]:
-    """Returns what a text environment shows as messages. A text is the user's. Raises BadResult for other values."""
+    """Returns the output of a text environment as messages. A text becomes a user message. Raises BadResult for other
+    values.
+    """
     if shown is None:
         return []
     if isinstance(shown, str):

@@ -32,7 +32,7 @@ class Requests:
         self._episodes: dict[str, Any] = {}
 
     def perform(self, do: str, given: dict[str, Any]) -> Any:
-        """Performs a request: returns the answer, or an awaitable of it."""
+        """Performs a request. Returns the answer, or an awaitable of the answer."""
         if do == "call":
             return self._episodes[given["episode"]].call(given["name"], given["arguments"])
         if do == "turn":
@@ -73,7 +73,7 @@ class Requests:
         return {**hosted.facts(), "kind": hosted.kind, "splits": lengths, "files": files, "tasksHash": self._hash_tasks()}
 
     def _hash_tasks(self) -> str:
-        """Returns a hash of the first tasks of each split: another process must have the same."""
+        """Returns a hash of the first tasks of each split: another process of the run must have the same hash."""
         found = hashlib.sha256()
         for split, tasks in self._splits.items():
             for index in range(min(_HASHED_TASKS, len(tasks))):
@@ -81,7 +81,7 @@ class Requests:
         return found.hexdigest()
 
     def _tasks(self, split: str, start: int, stop: int) -> dict[str, Any]:
-        """Returns the tasks from `start`, as many as one answer holds. At least one."""
+        """Returns the tasks from `start` on, as many as fit into one answer, but at least one."""
         found: list[dict[str, Any]] = []
         length = 0
         for index in range(start, stop):
@@ -93,7 +93,9 @@ class Requests:
         return {"tasks": found}
 
     def _describe(self, split: str, index: int) -> tuple[dict[str, Any], bytes]:
-        """Returns a task as `tasks` answers it, and its line. Raises BadEnvironment if it cannot be used."""
+        """Returns a task as it appears in the answer of `tasks`, and its JSON line. Raises BadEnvironment if the task
+        cannot be used.
+        """
         assert self._hosted is not None
         place = self._hosted.place
         where = f'{place}{": " if place else ""}task {index} of split "{split}"'

@@ -43,7 +43,7 @@ class Request:
 
 
 class Server:
-    """Plays requests. A sync function runs at once, and an async one as a task."""
+    """Plays requests. A sync function runs immediately, and an async function as a task."""
 
     def __init__(self, requests: Requests) -> None:
         self._requests = requests
@@ -69,7 +69,7 @@ class Server:
     def interrupt(self, frame: FrameType | None) -> None:
         """Handles the signal that interrupts overdue code. It runs on the main thread.
 
-        Reports the code that runs if it is not overdue: it blocks the requests that are.
+        If the running code is not overdue, reports it, because it blocks the overdue requests.
         """
         if channel.writing or self._loop is None:
             return
@@ -92,7 +92,9 @@ class Server:
         channel.send_if_free({"busy": request.ident, **place_of_frame(frame)})
 
     def _show_cancelled(self) -> None:
-        """Prints the lines of tasks that were cancelled and continue, in faulthandler's form: the process is killed next."""
+        """Prints the lines of tasks that were cancelled but continue, in faulthandler's format, because the process is
+        killed next.
+        """
         for request in self._running.values():
             if request.is_cancelled and request.task is not None:
                 print("Task (most recent call first):", *_lines_of(request.task.get_coro()), sep="\n", file=sys.stderr, flush=True)
@@ -108,7 +110,9 @@ class Server:
             self._take_lines()
 
     def _receive(self) -> bytes | None:
-        """Reads what has arrived: None if nothing has, no bytes if the other side has closed its end."""
+        """Reads the bytes that have arrived. Returns None if nothing has arrived, and no bytes if the other side has
+        closed its end.
+        """
         try:
             chunk = os.read(descriptors.IN, 1 << 16)
         except BlockingIOError:
@@ -172,7 +176,7 @@ class Server:
 
 
 def _lines_of(coroutine: Any) -> list[str]:
-    """Returns the lines at which a coroutine and those that it awaits wait, the innermost first."""
+    """Returns the lines at which a coroutine and the coroutines that it awaits are waiting, the innermost first."""
     lines: list[str] = []
     while (frame := getattr(coroutine, "cr_frame", None)) is not None:
         lines.insert(0, f'  File "{frame.f_code.co_filename}", line {frame.f_lineno}')
@@ -251,7 +255,7 @@ def serve() -> None:
 
 
 def _end_group() -> None:
-    """Ends the process and its children. Threads that still run do not keep it."""
+    """Ends the process and its children. Threads that still run do not delay the end."""
     if os.getpgrp() == os.getpid():
         os.killpg(0, signal.SIGKILL)
     os._exit(0)

@@ -39,8 +39,9 @@ def _versions(row: Response) -> list[int]:
 
 
 class TurnwrightWorkflow(RolloutWorkflow):
-    """Plays one rollout an episode. If it cannot be trained on, it raises the reason, which AReaL logs. AReaL would
-    log nothing for None."""
+    """Plays one rollout for each episode. Raises an error with the reason if the rollout cannot be trained on, because
+    AReaL logs errors and not a result of None.
+    """
 
     async def arun_episode(self, engine, data):
         split, task = read_task(data["task_index"], data.get("split"))

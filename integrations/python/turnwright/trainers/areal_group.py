@@ -20,7 +20,7 @@ from .task_name import read_task
 
 
 def to_batch(attempts: list[Attempt], over_std: bool = True) -> dict:
-    """Returns all rows of a group. Each carries its attempt's advantage."""
+    """Returns all rows of a group. Each row carries its attempt's advantage."""
     advantages = group_advantages([attempt.reward for attempt in attempts], over_std=over_std, epsilon=1e-5)
     return to_tensors([(row, own) for attempt, own in zip(attempts, advantages) for row in attempt.responses()])
 

@@ -1,5 +1,5 @@
 """ART: attempts as its trajectories. A trajectory is an attempt: its first row, and the others as additional histories.
-ART counts trajectories in a group, and weighs each as one."""
+ART counts the trajectories of a group, and gives each the weight 1."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .task_name import read_task
 
 
 async def play_groups(tasks: Iterable[int | str], samples: int = 8, temperature: float = 1.0) -> list[TrajectoryGroup]:
-    """Plays all groups at once. The service bounds the number of running attempts. A task is an index, or `test/4`."""
+    """Plays groups concurrently. The service limits the number of running attempts. A task is an index, or `test/4`."""
     sampling = {"temperature": temperature}
     plays = [Play(connect(), split=split, task=task, samples=samples, seed=drawn_seed(), sampling=sampling,
                   columns=("routedExperts",))
@@ -30,7 +30,7 @@ async def play_groups(tasks: Iterable[int | str], samples: int = 8, temperature:
 
 
 def to_trajectory(attempt: Attempt) -> Trajectory:
-    """Returns an attempt with the ids of each policy call. ART takes ids, mask and logprobs from them."""
+    """Returns an attempt with the ids of each policy call. ART takes ids, mask and logprobs from these calls."""
     first, *others = [_history(attempt, row) for row in attempt.trained_rows]
     versions = {version for row in attempt.trained_rows for version in row["policyVersions"] if version.isdecimal()}
     numbers = [int(version) for version in versions] or [None]

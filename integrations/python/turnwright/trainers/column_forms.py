@@ -20,10 +20,10 @@ LIMITS = {"int8": 1 << 7, "uint8": 1 << 8, "int16": 1 << 15, "uint16": 1 << 16, 
 
 
 def with_columns(client: Client, attempt: Attempt, names: Sequence[str]) -> Attempt:
-    """Returns the attempt with the columns of these names in memory. They must be read before the group is acknowledged.
+    """Returns the attempt with the columns of these names in memory. Call it before the group is acknowledged.
 
-    Warns once of a column that is left out. Raises Unfit if the trainer must not miss it: if a run has kept tokens, its
-    logprobs are over the sets.
+    Warns once of a column that is left out. Raises Unfit if the trainer needs that column: with kept tokens, the
+    logprobs are those within the sets.
     """
     there = {name for row in attempt.trained_rows for name in row.get("columns") or {}}
     if "keptTokens" in there and "keptTokens" not in names:
@@ -50,7 +50,7 @@ def columns_of(attempt: Attempt, row: Row) -> dict[str, Any]:
 
 
 def computed_row(attempt: Attempt, row: Row) -> Row:
-    """Returns the row without the ids after its last sampled one, if the engine did not compute these."""
+    """Returns the row without the ids after its last sampled id, if the engine did not compute them."""
     found = columns_of(attempt, row)
     known = [len(found[name]) for name in ("routedExperts", "indexerTopK") if name in found]
     if not known or min(known) >= len(row["tokenIds"]) - 1:
@@ -87,8 +87,9 @@ def expert_type(attempt: Attempt, kinds: Sequence[str]) -> str:
 
 
 def whole_routes(attempt: Attempt, row: Row, count: int) -> numpy.ndarray | None:
-    """Returns the routes of the first `count` ids for verl and prime-rl: uint8 or int16, the last row zero. None if the
-    run has none."""
+    """Returns the routes of the first `count` ids for verl and prime-rl: uint8 or int16, with zeros in the last row.
+    None if the run has no routes.
+    """
     found = columns_of(attempt, row).get("routedExperts")
     return None if found is None else token_array(found[:count - 1], expert_type(attempt, ("uint8", "int16")), count)
 
@@ -110,7 +111,9 @@ def support(sets: TokenSets, start: int, end: int, width: int) -> numpy.ndarray:
 
 
 def top_lists(sets: TokenSets, start: int, end: int) -> list[list[list[Any]]]:
-    """Returns SGLang's lists `[logprob, id, None]` for each token from `start` to `end`. Empty if it was not sampled."""
+    """Returns SGLang's lists `[logprob, id, None]` for each token from `start` to `end`. The list of a token that was
+    not sampled is empty.
+    """
     bounds, logprobs = sets.offsets(), sets.logprobs
     assert logprobs is not None
     return [[[logprob, token, None] for logprob, token in zip(logprobs[a:b].tolist(), sets.ids[a:b].tolist())]

@@ -15,10 +15,9 @@ REFILLS = 4
 
 
 class Play:
-    """Attempts at one task. A failed attempt is played again, up to REFILLS times. It does not count as 0.
-
-    The attempt at place `p` has the seed `seed + p`. Each repetition adds RETRY_STEP. So the samples of a place do not
-    depend on other places. `columns` names the side columns that the trainer takes.
+    """Attempts at one task. A failed attempt is played again, up to REFILLS times. A failure does not count as the
+    reward 0. Attempt number `p` has the seed `seed + p`. Each repetition adds RETRY_STEP. So the samples of an attempt
+    do not depend on the other attempts. `columns` names the side columns that the trainer takes.
     """
 
     def __init__(self, client: Client, *, split: str, task: int, samples: int = 1, seed: int = 0,
@@ -39,7 +38,7 @@ class Play:
         self._submit(0, self._samples, 0)
 
     def scored(self) -> list[Attempt]:
-        """Returns the attempts in the order of their places. Raises Unfit if too few of them were scored."""
+        """Returns the attempts in the order of their numbers. Raises Unfit if too few attempts were scored."""
         tries = 0
         try:
             self.begin()

@@ -14,7 +14,7 @@ from turnwright.trainers.task_name import read_task
 
 
 class AgentExecutor(AgentExecutorBase):
-    """Plays one rollout a call. Logprobs cover the whole row. The trainer drops the first itself."""
+    """Plays one rollout for each call. Logprobs cover the whole row. The trainer drops the first itself."""
 
     async def execute(self, prompt, label, sampling_params, max_length, hf_tokenizer, llm_engine, images=None):
         split, task = read_task(label)

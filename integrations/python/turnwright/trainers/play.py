@@ -33,12 +33,12 @@ def sampling_of(parameters: Mapping[str, Any] | object | None) -> dict[str, floa
 
 def play_scored(client: Client, *, task: int, samples: int = 1, seed: int = 0,
                 sampling: dict[str, float] | None = None, split_name: str | None = None) -> list[Attempt]:
-    """Returns scored attempts at a task, in the order of their places. See `Play`."""
+    """Returns scored attempts at a task, in the order of their numbers. See `Play`."""
     return Play(client, split=split_name or split(), task=task, samples=samples, seed=seed, sampling=sampling).scored()
 
 
 def play_all(plays: Sequence[Play]) -> list[list[Attempt]]:
-    """Runs plays concurrently, and returns their scored attempts. If one fails, cancels the others."""
+    """Runs plays concurrently, and returns their scored attempts. If a play fails, the others are cancelled."""
     try:
         for play in plays:
             play.begin()

@@ -47,7 +47,9 @@ async def played_once(client: Any, **asked: Any) -> Attempt:
 
 
 async def all_played(plays: Iterable[Play]) -> list[list[Attempt]]:
-    """Runs plays at once, and returns their scored attempts. Cancels the others if one fails or the caller is cancelled."""
+    """Runs plays concurrently, and returns their scored attempts. If a play fails or the caller is cancelled, the
+    other plays are cancelled.
+    """
     running = [asyncio.ensure_future(played(play)) for play in plays]
     try:
         return await asyncio.gather(*running)

@@ -12,7 +12,8 @@ _said: set[str] = set()
 
 
 def require(attempt: Attempt, trainer: str, remedies: Sequence[str]) -> None:
-    """Raises Unfit with the remedies, such as `set --flag value`, if the attempt has several rows and there are any."""
+    """Raises Unfit with the remedies, such as `set --flag value`, if there are any and the attempt has several rows.
+    """
     if remedies and attempt.row_count > 1:
         raise Unfit(f"Cannot hand the {attempt.row_count} rows of {attempt.rollout_id} to {trainer} as one attempt: "
                     + "; ".join(remedies))

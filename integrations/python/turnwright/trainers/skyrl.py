@@ -15,8 +15,9 @@ from .task_name import read_task
 
 
 class TurnwrightGenerator(GeneratorInterface):
-    """Plays all trajectories of a batch at once. The service bounds the number of running ones. `cfg` is SkyRL's
-    whole configuration."""
+    """Plays all trajectories of a batch concurrently. The service limits the number of running attempts. `cfg` is
+    SkyRL's whole configuration.
+    """
 
     def __init__(self, cfg) -> None:
         self._cfg, self._step, self._seen = cfg, None, Counter()

@@ -17,7 +17,9 @@ CENTRED = ("grpo", "gspo", "cispo", "reinforce_plus_plus_baseline")
 
 
 def by_attempt(args, samples):
-    """Returns the raw rewards, and those that slime computes for one row an attempt: each row has its attempt's."""
+    """Returns the raw rewards, and those that slime computes for one row an attempt: each row has the reward of its
+    attempt.
+    """
     raw = [sample.get_reward_value(args) for sample in samples]
     if args.advantage_estimator not in CENTRED or not args.rewards_normalization:
         return raw, raw

@@ -27,7 +27,7 @@ SETTINGS = {"keptTokens": ("rollout_top_p", "leave it at 1, or start the service
 def check(args: Any, trainer: str = "slime", columns: Sequence[str] = SLIME_COLUMNS) -> None:
     """Raises Unfit, before anything is played, for settings that need columns that the service does not record.
 
-    `columns` are those that the trainer takes.
+    `columns` are the side columns that the trainer takes.
     """
     replays = {"keptTokens": getattr(args, "rollout_top_p", 1.0) != 1.0,
                "routedExperts": getattr(args, "use_rollout_routing_replay", False),
@@ -84,7 +84,7 @@ def fill(sample: Any, attempt: Attempt, trainer: str, remedies: Sequence[str]) -
 
 
 def fill_first(sample: Any, attempt: Attempt) -> Any:
-    """Returns the filled sample of the first row. An evaluation takes this, because it counts rewards by the row."""
+    """Returns the filled sample of the first row. Used in evaluations, because they count rewards by the row."""
     return _of_row(sample, attempt, attempt.trained_rows[0])
 
 

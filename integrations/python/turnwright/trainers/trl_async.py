@@ -16,7 +16,7 @@ from .trl_sample import to_samples
 
 
 class TurnwrightWorker:
-    """Plays groups, cycling through the tasks. All rows of an attempt carry its reward minus the group's mean."""
+    """Plays groups, cycling through the tasks. Each row carries its attempt's reward minus the group's mean."""
 
     def __init__(self, tasks: list[int | str], samples: int = 8, ahead: int = 64, temperature: float = 1.0) -> None:
         if not tasks:

@@ -17,7 +17,7 @@ from .trl_teacher_sample import to_sample
 class ExportedRows:
     """Hands over the rows of an exported file once, in its order. Raises in `check_health()` after the last one.
 
-    A row gets the trainer's version of the moment in which it is queued, because a file does not age with the trainer.
+    A row gets the version that the trainer has when the row is queued, because the rows of a file do not become stale.
     Choose a queue of at most the rows of a step (`ahead`).
     """
 

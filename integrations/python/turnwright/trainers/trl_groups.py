@@ -60,7 +60,8 @@ def component_columns(components: Sequence[dict[str, float]]) -> dict[str, list[
 
 
 class GroupSeeds:
-    """Seeds of groups by step, call within the step and place among all ranks: the same on any number of ranks.
+    """Seeds of groups by step, by call within the step, and by position among the groups of all ranks: the same on any
+    number of ranks.
 
     A step may have several calls, with gradient accumulation or in an evaluation. All evaluations use the same seeds,
     so that they are comparable.

@@ -1,4 +1,4 @@
-"""TRL on several ranks: rank 0 works for all, and each rank gets its slice, as with TRL's vLLM server."""
+"""TRL on several ranks: rank 0 plays for all ranks, and each rank gets its slice, as with TRL's vLLM server."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def process_count(accelerator: Any) -> int:
 
 
 def is_first(accelerator: Any) -> bool:
-    """True on the rank that works for all."""
+    """True on the rank that plays the attempts of all ranks."""
     return process_count(accelerator) == 1 or accelerator.process_index == 0
 
 

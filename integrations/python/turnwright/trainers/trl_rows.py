@@ -1,5 +1,6 @@
-"""TRL's GRPOTrainer: batches with all rows of the attempts. TRL scores one row an attempt, and then the batch gets the
-others, each with its attempt's advantage."""
+"""TRL's GRPOTrainer: batches with all rows of the attempts. TRL scores one row of each attempt. Then the other rows
+are added to the batch, each with its attempt's advantage.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +14,9 @@ from .trl_groups import mode_of
 
 
 def spread(attempts: Sequence[Sequence[Response]], size: int) -> list[tuple[Response, int]]:
-    """Returns `size` rows, each with its attempt's place: those of the attempts, and then short masked ones."""
+    """Returns `size` rows, each with the position of its attempt: the rows of the attempts, followed by short masked
+    rows.
+    """
     rows = [(row, place) for place, own in enumerate(attempts) for row in own]
     first = rows[0][0]
     filler = Response(first.prompt_ids[:1], first.response_ids[:1], [0], [0.0], first.versions[:1])

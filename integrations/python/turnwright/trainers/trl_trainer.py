@@ -29,7 +29,8 @@ class RecordedGRPOTrainer(GRPOTrainer):
 def remedies(trainer: Any) -> list[str]:
     """Returns the changes of settings with which each attempt weighs one, also if it has several rows.
 
-    Source: TRL 1.16.0, trl/trainer/grpo_trainer.py. It computes the values of the last three for the scored rows only.
+    Source: TRL 1.16.0, trl/trainer/grpo_trainer.py. TRL computes the values of the last three settings for the scored
+    rows only.
     """
     needed = [] if isinstance(trainer, RecordedGRPOTrainer) else ["train with RecordedGRPOTrainer"]
     if trainer.loss_type not in ("dapo", "cispo"):

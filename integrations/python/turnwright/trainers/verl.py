@@ -17,7 +17,7 @@ from .verl_settings import remedies, takes_components
 
 @register("turnwright")
 class TurnwrightAgentLoop(AgentLoopBase):
-    """Plays one rollout a call, at the task of the dataset's row."""
+    """Plays one rollout for each call, at the task of the dataset's row."""
 
     async def run(self, sampling_params, **kwargs) -> AgentLoopOutput | list[AgentLoopOutput]:
         about = kwargs["extra_info"]

@@ -19,7 +19,8 @@ def fit(row: Response, limit: int) -> Response:
 
 
 def to_output(attempt: Attempt, limit: int, with_components: bool = False) -> AgentLoopOutput | list[AgentLoopOutput]:
-    """Returns the attempt's output, or a list of one for each row. Leaves out rows without a trained token before the
+    """Returns the attempt's output, or a list with an output for each row. Leaves out rows without a trained token
+    before the
     limit: as an attempt's last row, such a row makes verl forget the attempt."""
     cut = [(fit(row, limit), row, of) for row, of in zip(attempt.responses(), attempt.trained_rows)]
     kept = [(row, of) for row, _, of in cut if row.response_ids]

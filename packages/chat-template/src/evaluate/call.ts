@@ -7,10 +7,10 @@ import { toList } from "../values/template-iterate.ts";
 import type { CallArguments, TemplateValue } from "../values/template-value.ts";
 import { isDict, noArguments, textOf, typeName } from "../values/template-value.ts";
 
-/** Compiles an expression to a function that computes it. */
+/** A function that compiles an expression to another one, which computes the expression. */
 export type Compile = (expression: JinjaExpression) => Evaluate;
 
-/** Computes a call's arguments. */
+/** A function that computes a call's arguments. */
 type EvaluateArguments = (frame: Frame) => CallArguments;
 
 const noNames: ReadonlyMap<string, TemplateValue> = new Map();

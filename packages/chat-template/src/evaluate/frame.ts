@@ -15,7 +15,7 @@ export interface Frame {
   readonly context: RenderContext;
 }
 
-/** Computes an expression. */
+/** A compiled expression: computes its value in a frame. */
 export type Evaluate = (frame: Frame) => TemplateValue;
 
 /** The text printed so far. */

@@ -17,7 +17,7 @@ interface MacroCode {
   readonly name: string | undefined;
   readonly parameters: readonly { readonly name: string; readonly slot: number }[];
   readonly specials: ReadonlyMap<SpecialName, number>;
-  /** Computes the default value of a parameter, by its index. */
+  /** The default value of each parameter. For a parameter without one, it is undefined. */
   readonly fallbacks: readonly Evaluate[];
   readonly enter: (parent: Frame) => Frame;
   readonly body: Execute;
@@ -81,7 +81,11 @@ class Macro implements TemplateObject {
     this.#frame = frame;
   }
 
-  /** @throws TemplateError `TypeError` for unexpected arguments. */
+  /**
+   * Calls the macro, and returns its text.
+   *
+   * @throws TemplateError `TypeError` for unexpected arguments.
+   */
   call({ positional, named }: CallArguments): TemplateValue {
     const { parameters, fallbacks, enter, body } = this.#code;
     const frame = enter(this.#frame);

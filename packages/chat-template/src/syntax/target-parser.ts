@@ -49,7 +49,11 @@ const reservedNames: ReadonlySet<string> = new Set([
   "None",
 ]);
 
-/** @throws UsageError if the expression is not a valid target. */
+/**
+ * Converts an expression to the target of an assignment.
+ *
+ * @throws UsageError if the expression is not a valid target.
+ */
 function toTarget(cursor: JinjaTokenCursor, expression: JinjaExpression): JinjaTarget {
   if (expression.type === "name" && !reservedNames.has(expression.name)) {
     return { type: "name", name: expression.name };

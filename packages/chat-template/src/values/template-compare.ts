@@ -94,7 +94,11 @@ export function dictSet(
   dict.set(typeof key === "string" ? key : dictKey(dict, key), value);
 }
 
-/** @throws TemplateError `TypeError` for a list or dictionary, which cannot be keys. */
+/**
+ * Requires a value that can be a key.
+ *
+ * @throws TemplateError `TypeError` for a list or dictionary, which cannot be keys.
+ */
 export function assertHashable(key: TemplateValue): void {
   if (isList(key) || isDict(key)) throw typeError(`unhashable type: '${typeName(key)}'`);
   if (!(key instanceof Tuple)) return;

@@ -15,7 +15,11 @@ export class Namespace implements TemplateObject {
     return this.#members.get(name);
   }
 
-  /** @throws TemplateError `SecurityError` for a name that begins with an underscore. */
+  /**
+   * Sets a member.
+   *
+   * @throws TemplateError `SecurityError` for a name that begins with an underscore.
+   */
   set(name: string, value: TemplateValue): void {
     if (name.startsWith("_")) {
       throw new TemplateError(

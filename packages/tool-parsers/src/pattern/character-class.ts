@@ -28,8 +28,8 @@ export function classCharacter(codePoint: number): string {
 }
 
 /**
- * Compiles a bracket class to a test. It uses JavaScript's engine on one character at a time, which takes constant
- * time.
+ * Compiles a bracket class to a test. The test applies JavaScript's engine to one character at a time, which takes
+ * constant time.
  *
  * @param members - The text in the brackets, for the flag `u`.
  * @throws PatternError for properties that JavaScript does not know.

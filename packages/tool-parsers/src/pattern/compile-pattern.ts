@@ -14,8 +14,8 @@ export interface PatternMatch {
 }
 
 /**
- * A pattern from outside that runs without backtracking: the time grows linearly with the text and the pattern, and
- * each step is counted.
+ * A foreign pattern that runs without backtracking: the time grows linearly with the text and the pattern, and each
+ * step is counted.
  */
 export interface LinearPattern {
   /**
@@ -43,7 +43,7 @@ export function compilePattern(source: string, flags: PatternFlags = {}): Linear
 }
 
 /**
- * Compiles a pattern that was read.
+ * Compiles a pattern that `readPattern()` or `readRegexPattern()` read.
  *
  * @throws PatternError if its repetitions make it too large.
  */

@@ -29,7 +29,7 @@ export type PatternNode =
 /** True if an assertion holds between two characters. */
 export type Edge = (text: string, place: number) => boolean;
 
-/** An invalid pattern, or one that linear time does not allow. */
+/** The error for an invalid pattern, or for one that cannot run in linear time. */
 export class PatternError extends Error {
   override readonly name = "PatternError";
 }

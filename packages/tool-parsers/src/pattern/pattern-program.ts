@@ -14,11 +14,11 @@ type Instruction =
 /** A pattern as a list of instructions. */
 interface Program {
   readonly instructions: readonly Instruction[];
-  /** True if it reads towards the start of the text, as in a lookbehind assertion. */
+  /** True if the program reads towards the start of the text, as in a lookbehind assertion. */
   readonly isBackward: boolean;
 }
 
-/** The most instructions of a pattern, with expanded repetitions and look-arounds. */
+/** Maximum number of instructions of a pattern, with expanded repetitions and look-arounds. */
 const maxInstructions = 10_000;
 
 /** The number of instructions of a complete pattern so far. */

@@ -10,9 +10,9 @@ export interface PatternFlags {
   readonly isDotAll?: boolean;
 }
 
-/** The longest pattern, in characters. */
+/** Maximum length of a pattern, in characters. */
 const maxLength = 20_000;
-/** The deepest nesting of groups. */
+/** Maximum nesting of groups. */
 const maxDepth = 200;
 
 /**
@@ -29,9 +29,8 @@ export function readPattern(source: string, flags: PatternFlags = {}): PatternNo
 }
 
 /**
- * Reads a pattern of Python's package `regex`, with the flag DOTALL. Only what the package and
- * JavaScript understand alike is read: literals, classes, groups, alternatives, look-around, greedy and
- * lazy repetitions.
+ * Reads a pattern of Python's package `regex`, with the flag DOTALL. Only parts that the package and JavaScript
+ * understand alike are read: literals, classes, groups, alternatives, look-around, greedy and lazy repetitions.
  *
  * @throws PatternError naming the part that is not read.
  */
@@ -73,7 +72,7 @@ function isEcma(source: string): boolean {
   }
 }
 
-/** Python's constructs that JavaScript lacks. */
+/** Matches the constructs of Python that JavaScript lacks. */
 const pythonOnly = /\(\?P<|\(\?[aimsuL]+\)|\\[AZ]/;
 
 const controls: Readonly<Partial<Record<string, number>>> = {
@@ -100,7 +99,7 @@ class PatternReader {
   readonly #source: readonly string[];
   readonly #isEcma: boolean;
   readonly #isPython: boolean;
-  /** The pattern is one of Python's package `regex`. */
+  /** True if the pattern is one of Python's package `regex`. */
   readonly #isRegex: boolean;
   #index = 0;
   #depth = 0;

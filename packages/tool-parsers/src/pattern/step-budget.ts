@@ -3,7 +3,7 @@ export class StepLimitError extends Error {
   override readonly name = "StepLimitError";
 }
 
-/** Returns the result of the work; `undefined` if it takes more steps than its budget has. */
+/** Returns the result of the work, or `undefined` if the work takes more steps than its budget has. */
 export function withinSteps<Value>(
   limit: number,
   work: (budget: StepBudget) => Value,
@@ -32,7 +32,7 @@ export class StepBudget {
   /**
    * Takes steps from the budget.
    *
-   * @throws StepLimitError if it is used up.
+   * @throws StepLimitError if the budget is used up.
    */
   spend(count = 1): void {
     this.#left -= count;

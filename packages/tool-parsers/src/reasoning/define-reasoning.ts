@@ -15,7 +15,7 @@ export interface ReasoningContext {
   readonly isForced: boolean;
   readonly toolCallParserActive: boolean;
   readonly forceNonemptyContent: boolean;
-  /** The requested reasoning effort; absent if the request has none. */
+  /** The requested reasoning effort. Absent if the request names none. */
   readonly reasoningEffort?: string;
   /** The model's own `response_template`. */
   readonly responseTemplate?: PyDict;
@@ -26,16 +26,16 @@ interface ReasoningFormat {
   readonly name: string;
   readonly aliases?: readonly string[];
   readonly markers: readonly string[];
-  /** The literal that closes the reasoning, if it appears once, between two literals. */
+  /** The literal that closes the reasoning, for a format in which it appears once, between two literals. */
   readonly closer?: string;
   /**
-   * Decides if the text begins inside the reasoning: `always` does so for any request, `by-default`
-   * unless the request says otherwise. Default: only if the request says so.
+   * The rule for whether the text begins inside the reasoning: `always` says yes for any request, `by-default` says yes
+   * unless the request says otherwise, `never` says no for any request. Default: yes only if the request says so.
    */
   readonly forced?: "always" | "by-default" | "never";
-  /** True if reasoning can become the normal text if that is empty. Default true. */
+  /** True if the reasoning can become the normal text when the normal text is empty. Default true. */
   readonly canSwap?: boolean;
-  /** True if it does so by default. Default false. */
+  /** True if this happens without being requested. Default false. */
   readonly swapsByDefault?: boolean;
   /**
    * Splits a text as SGLang does. Absent if SGLang has no such parser; the text is then split as

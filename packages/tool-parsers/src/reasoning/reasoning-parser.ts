@@ -30,7 +30,7 @@ export interface ReasoningOptions {
    * `medium` or `low`).
    */
   readonly reasoningEffort?: string;
-  /** The model's own `response_template`, for the parsers that read by it. */
+  /** The model's own `response_template`, for the parsers that read by a template. */
   readonly responseTemplate?: PyDict;
 }
 
@@ -47,7 +47,7 @@ export interface ReasoningResult {
  */
 export interface ReasoningStream {
   push(chunk: string): ReasoningResult;
-  /** Releases what was held back. The stream cannot be used any more. */
+  /** Releases the text that was held back. The stream cannot be used any more. */
   end(): ReasoningResult;
 }
 
@@ -59,7 +59,7 @@ export interface ReasoningParser {
   /** The registry name, such as `qwen3`. */
   readonly name: string;
   readonly aliases: readonly string[];
-  /** The engines that it reproduces exactly. */
+  /** The engines that the parser reproduces exactly. */
   readonly dialects: readonly Dialect[];
   /** Literals that open the reasoning in this format. */
   readonly markers: readonly string[];

@@ -8,8 +8,8 @@ interface TagRow extends ReasoningTags {
   readonly name: string;
   readonly aliases?: readonly string[];
   /**
-   * Decides if the text begins inside the reasoning: always, by default, or never. Default: only if
-   * the request says so.
+   * The rule for whether the text begins inside the reasoning: always, by default, or never. Default: only if the
+   * request says so.
    */
   readonly forced?: "always" | "by-default" | "never";
   /** The release since which a tool call ends open reasoning. Default 2026-05. */
@@ -24,7 +24,7 @@ interface TagRow extends ReasoningTags {
 
 /** The tags that most families use. */
 export const think = { open: "<think>", close: "</think>" };
-/** The same tags, where the start of a tool call ends reasoning that is not closed. */
+/** The tags of `think`, with the start of a tool call as an end of reasoning that is not closed. */
 export const thinkOrCall = { ...think, toolOpen: "<tool_call>" };
 
 /**

@@ -9,11 +9,11 @@ export interface ReasoningTags {
   readonly open: string;
   readonly close: string;
   /**
-   * A literal that makes the text before it reasoning, anywhere in the text. Default: the opening
-   * tag.
+   * A literal that makes the text reasoning from its start, wherever in the text the literal stands. Default: the
+   * opening tag.
    */
   readonly hint?: string;
-  /** Opens a tool call, which ends reasoning that is never closed. */
+  /** The literal that opens a tool call. It ends reasoning that is never closed. */
   readonly toolOpen?: string;
 }
 
@@ -72,7 +72,7 @@ export class TagSplitter implements ReasoningStream {
   readonly #markers: readonly string[];
   #state: "start" | "undecided" | "reasoning" | "held" | "normal" = "start";
   #isOpened = false;
-  /** The text that was not released yet. */
+  /** The end of the text that was not released yet. `#held` has the text before it. */
   #buffer = "";
   /** The text before the buffer that is held back during the search for a tag. */
   #held: string[] = [];

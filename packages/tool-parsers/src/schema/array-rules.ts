@@ -133,7 +133,7 @@ const contains: SchemaRule = {
   },
 };
 
-/** The bounds that `contains` reads; this rule only checks that they are usable. */
+/** The rule of the bounds that `contains` reads. This rule only checks that the bounds are usable. */
 const containsBound: SchemaRule = { since: 2019, ...aCount, make: () => () => true };
 
 /** Keywords about the items of a list. */

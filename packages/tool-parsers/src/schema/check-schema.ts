@@ -16,11 +16,11 @@ import {
 /** The result of a check. */
 interface SchemaResult {
   readonly mismatches: readonly Mismatch[];
-  /** The reason why the value was not checked; then there are no mismatches. */
+  /** The reason why the value was not checked. `mismatches` is empty then. */
   readonly unchecked?: string;
 }
 
-/** Step limit of one check: well below a second; a tool call takes a few hundred steps. */
+/** Maximum number of steps of one check. They take well below a second; a tool call takes a few hundred steps. */
 const maxSteps = 1_000_000;
 
 /** Prepared documents by schema. */
@@ -32,9 +32,9 @@ interface PreparedSchema {
 }
 
 /**
- * Checks a value against a foreign JSON Schema of draft 4 to 2020-12, by the draft that it names. Unknown keywords
- * and unusable parts (`findUnusableParts()`) are ignored, and formats are not checked. It takes a bounded number of
- * steps, runs no code generated from the schema, and loads nothing.
+ * Checks a value against a foreign JSON Schema of draft 4 to 2020-12, by the draft that it names. Unknown keywords and
+ * unusable parts (`findUnusableParts()`) are ignored, and formats are not checked. A check takes a bounded number of
+ * steps, runs no code generated from the schema, and loads no other document.
  */
 export function checkSchema(schema: PyDict, value: PyValue): SchemaResult {
   const mismatches: Mismatch[] = [];

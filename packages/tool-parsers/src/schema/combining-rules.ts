@@ -82,7 +82,7 @@ const condition: SchemaRule = {
     };
   },
 };
-/** The branches that `if` reads; this rule only checks that they are usable. */
+/** The rule of `then` and `else`, which `if` reads. This rule only checks that the branches are usable. */
 const branch: SchemaRule = { since: 7, ...aSchema, make: () => () => true };
 
 /** Checks by the schema of a reference, which is resolved at the first check. */

@@ -20,7 +20,7 @@ function scale({ digits, exponent }: Decimal, to: number): bigint {
   return digits * 10n ** BigInt(exponent - to);
 }
 
-/** Returns `undefined` for infinities and NaN. */
+/** Converts a number to a decimal. Returns `undefined` for infinities and NaN. */
 function toDecimal(value: bigint | number): Decimal | undefined {
   if (typeof value === "bigint") return { digits: value, exponent: 0 };
   if (!Number.isFinite(value)) return undefined;

@@ -5,7 +5,7 @@ import { isSchema } from "./schema-rule.ts";
 import { applies, schemaRules } from "./schema-rules.ts";
 import { subschemasOf } from "./subschemas.ts";
 
-/** The most parts of one schema that are listed. */
+/** Maximum number of parts of one schema that are listed. */
 const maxListed = 20;
 
 /**

@@ -6,7 +6,7 @@ import { subschemasOf } from "./subschemas.ts";
 /** The base URI of a schema without its own. */
 const defaultBase = "turnwright:///schema";
 
-/** The deepest nesting of schemas, and of steps from one schema to the next in a check. */
+/** Maximum nesting of schemas, and maximum number of steps from one schema to the next in a check. */
 export const maxSchemaDepth = 500;
 
 /** The target of a reference: a schema, or the reason why it was not found. */
@@ -15,12 +15,12 @@ export type Target = { readonly schema: PyValue } | { readonly problem: string }
 /** A complete schema with the reference targets of its parts. It never loads other documents. */
 export class SchemaDocument {
   readonly draft: SchemaDraft | undefined;
-  /** True if it has a keyword about unevaluated parts. */
+  /** True if the document has a keyword about unevaluated parts. */
   readonly tracksEvaluated: boolean;
   /** The base URI of each part's references. */
   readonly #bases = new Map<PyDict, string>();
   readonly #byAddress = new Map<string, PyDict>();
-  /** Dynamic anchors, and the number of each. */
+  /** The dynamic anchors, with the number of parts that define each. */
   readonly #dynamicCounts = new Map<string, number>();
 
   constructor(root: PyDict) {
@@ -60,7 +60,7 @@ export class SchemaDocument {
     return base;
   }
 
-  /** Records an address; the first part with an address keeps it. */
+  /** Records the address of a part. If two parts have one address, the first part keeps it. */
   #note(address: string, schema: PyDict): void {
     if (!this.#byAddress.has(address)) this.#byAddress.set(address, schema);
   }

@@ -1,7 +1,7 @@
 import { compilePattern, type LinearPattern } from "../pattern/compile-pattern.ts";
 import { PatternError } from "../pattern/pattern-node.ts";
 
-/** The most compiled patterns that are cached; the oldest is evicted first. */
+/** Maximum number of compiled patterns in the cache. The oldest pattern is evicted first. */
 const maxCompiled = 1_000;
 
 const compiled = new Map<string, LinearPattern | PatternError>();

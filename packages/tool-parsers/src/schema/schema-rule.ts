@@ -34,13 +34,13 @@ export interface SchemaCheck {
   readonly run: SchemaRun;
   readonly value: PyValue;
   readonly place: ValuePlace | undefined;
-  /** Collects mismatches; absent if only the result matters. */
+  /** The list to which mismatches are added. Undefined if only the result matters. */
   readonly mismatches: Mismatch[] | undefined;
-  /** The parts of the value that some keyword evaluated; absent if the schema does not use them. */
+  /** The parts of the value that some keyword evaluated. Undefined if the schema does not use them. */
   readonly evaluated: EvaluatedParts | undefined;
 }
 
-/** Returns true if a value fits one keyword. */
+/** A function that returns true if a value fits one keyword. */
 export type RuleCheck = (check: SchemaCheck) => boolean;
 
 /** A keyword of JSON Schema. */
@@ -48,15 +48,15 @@ export interface SchemaRule {
   /** A description of the keyword's valid values, for messages. */
   readonly expected: string;
   readonly isUsable: (given: PyValue, schema: PyDict) => boolean;
-  /** Makes the check, once for each schema. */
+  /** Makes the check of the keyword. Called once for each schema. */
   readonly make: (given: PyValue, schema: PyDict, document: SchemaDocument) => RuleCheck;
   /** The first draft that has the keyword. Default: all have it. */
   readonly since?: SchemaDraft;
-  /** The last draft that has it. */
+  /** The last draft that has the keyword. Default: all later drafts have it. */
   readonly until?: SchemaDraft;
 }
 
-/** The most mismatches that one check lists. */
+/** Maximum number of mismatches that one check lists. */
 const maxListed = 100;
 
 /** Records a mismatch, and returns `false`. */
@@ -80,7 +80,7 @@ export function failAll(check: SchemaCheck, found: readonly Mismatch[] | undefin
   mismatches.push(...found.slice(0, Math.max(0, maxListed - mismatches.length)));
 }
 
-/** Counts the steps of iterating names, each of which costs less than a schema. */
+/** Counts the steps of iterating names. A name costs less than a schema. */
 export function spendOnNames({ run }: SchemaCheck, count: number): void {
   run.budget.spend(count >>> 2);
 }

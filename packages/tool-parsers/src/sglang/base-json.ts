@@ -68,7 +68,10 @@ function baseToolIndex(name: string, context: ParseContext): number {
   return hidden ? -1 : (context.toolPositions.get(name) ?? -1);
 }
 
-/** True if SGLang returns calls to unknown tools: it is set to do so, and the release can (0.5.6, November 2025). */
+/**
+ * True if SGLang returns calls to unknown tools. This needs the setting `forwardUnknownTools` and a release since 0.5.6
+ * (November 2025).
+ */
 export function forwardsUnknown(context: ParseContext): boolean {
   return context.forwardUnknownTools && isSince(sglangVersion(context), "0.5.6");
 }

@@ -7,11 +7,10 @@ import { sglangVersion } from "./sglang-version.ts";
 const merged = new WeakMap<PyDict, PyDict>();
 
 /**
- * The schema of a tool's parameters as SGLang's detectors use it. Since 0.5.23 a schema without
- * properties has those of its alternatives; of each name, the first.
+ * The schema of a tool's parameters as SGLang's detectors use it. Since 0.5.23 a schema without properties has those of
+ * its alternatives. If alternatives share a name, the first one counts.
  *
- * **Source:** sgl-project/sglang 0.5.23, `python/sglang/srt/function_call/utils.py`
- * (`get_schema_properties`).
+ * **Source:** sgl-project/sglang 0.5.23, `python/sglang/srt/function_call/utils.py` (`get_schema_properties`).
  */
 export function sglangParameters(tool: ToolDefinition, context: ParseContext): PyValue | undefined {
   const parameters = toolParameters(tool);

@@ -7,10 +7,7 @@ import { sglangVersion } from "./sglang-version.ts";
 
 /** One of SGLang's detectors. */
 export interface SglangDetector {
-  /**
-   * The literal that `has_tool_call()` looks for. Needed unless `release` and `hasToolCall` are
-   * given.
-   */
+  /** The literal that `has_tool_call()` looks for. Required unless `release` and `hasToolCall` are given. */
   readonly marker?: string;
   /** True if the detector strips the text before the first call. Default false. */
   readonly strips?: boolean;

@@ -11,7 +11,7 @@ import { writeJson } from "../shared/json/write-json.ts";
 /**
  * A decoded call as a dictionary.
  *
- * @throws PythonError `TypeError` if it is not one.
+ * @throws PythonError `TypeError` if the value is not a dictionary.
  */
 export function asEntry(value: PyValue): PyDict {
   if (isPyDict(value)) return value;

@@ -23,9 +23,9 @@ export interface EngineStep {
   readonly to: EngineState;
   /** True if a call starts here. */
   readonly starts?: boolean;
-  /** True if the call ends here, in formats in which other steps out of it do not end it. */
+  /** True if the call ends here. Set in formats in which other steps out of a call do not end it. */
   readonly ends?: boolean;
-  /** True if the literal itself belongs to the arguments. */
+  /** True if the literal itself is part of the arguments. */
   readonly keeps?: boolean;
 }
 
@@ -36,28 +36,25 @@ export interface EngineTable {
   readonly steps: Readonly<
     Partial<Record<EngineState, Readonly<Partial<Record<string, EngineStep>>>>>
   >;
-  /** True if calls to unknown tools are dropped, if the request has tools. Default false. */
+  /** True if calls to unknown tools are dropped when the request has tools. Default false. */
   readonly dropsUnknownTools?: boolean;
   /** True if names lose the white space around them as soon as they are read. Default false. */
   readonly stripsNames?: boolean;
-  /** True if a stream must hold everything back. Default false. */
+  /** True if a stream must hold all text back. Default false. */
   readonly holdsAll?: boolean;
   /** Returns the text that the engine reads instead of the given one. */
   readonly prepare?: (text: string) => string;
   /** True if the text around the calls is lost, given the reasoning. */
   readonly losesContent?: (reasoning: string) => boolean;
-  /** Walks through the text of a format whose calls literals and steps cannot delimit. */
+  /** Walks through the text of a format in which literals and steps cannot delimit the calls. */
   readonly walk?: (text: string) => EngineWalk;
-  /**
-   * Returns the call's name, given the text in place of the name, and the arguments. Default: that
-   * text.
-   */
+  /** Returns the call's name, given the text at the position of the name, and the arguments. Default: that text. */
   readonly readName?: (header: string, body: string) => string;
   /** True if a call without a name counts. Default false. */
   readonly allowsNoName?: boolean;
   /**
-   * Returns the arguments, or the text to report as the arguments. `properties` are those of the
-   * tool that the first call with such a body names.
+   * Returns the arguments, or the text to report as the arguments. `properties` returns the properties of the tool that
+   * the first call with such a body names.
    */
   readonly convertArguments: (body: string, properties: () => PyDict) => PyDict | string;
   /** Adapts the arguments to the tool's properties. */
@@ -74,9 +71,7 @@ export interface EngineTable {
 interface Slot {
   name: string;
   body: string;
-  /**
-   * True if neither arguments nor the end of the call were seen, so that the text after it is kept.
-   */
+  /** True if neither arguments nor the end of the call were read. The text after the call is then kept. */
   isOpen?: boolean;
   /** The tool that has the schema of the arguments. Default: the call's own name. */
   readonly schemaName?: string;
@@ -128,7 +123,7 @@ function addText(found: EngineWalk, state: EngineState, text: string): void {
 
 const quotedName = unicodePattern(String.raw`"name"\s*:\s*"([^"]*)"`, "");
 
-/** The first name in a call's arguments; empty if they contain none. */
+/** Returns the first name in a call's arguments. Empty if they contain none. */
 export function findQuotedName(body: string): string {
   return quotedName.exec(body)?.[1] ?? "";
 }

@@ -7,7 +7,7 @@ import { dottedName } from "../shared/python/pythonic-blocks.ts";
 import type { VllmCall } from "./vllm-reading.ts";
 import { writeJson } from "../shared/json/write-json.ts";
 
-/** Constants, lists, dictionaries, and JSON's names of constants. */
+/** The rules for arguments: constants, lists, dictionaries, and JSON's names of constants are allowed. */
 export const vllmArguments = {
   names: new Map<string, PyValue>([
     ["true", true],
@@ -22,7 +22,10 @@ function readOldArgument(node: Expression): PyValue {
   return readPythonicArgument(node, vllmArguments);
 }
 
-/** Reads an argument as since 0.33: tuples, sets, signs and plain formatted strings are allowed. */
+/**
+ * Reads an argument as vLLM does since 0.33: tuples, sets, signs and formatted strings without placeholders are also
+ * allowed.
+ */
 function readNewArgument(node: Expression): PyValue {
   return readLiteralArgument(node, "constants");
 }
@@ -32,7 +35,7 @@ function readNewArgument(node: Expression): PyValue {
  *
  * **Source:** vllm-project/vllm, `vllm/tool_parsers/utils.py` (`handle_single_tool`).
  *
- * @throws PythonError if it is not, or if a name or an argument is not plain.
+ * @throws PythonError if it is not a list of calls, or if a name or an argument is not plain.
  */
 export function readVllmPythonCalls(source: string, context: ParseContext): VllmCall[] {
   return readVllmCallList(parseFirstStatement(source), context);
@@ -41,7 +44,7 @@ export function readVllmPythonCalls(source: string, context: ParseContext): Vllm
 /**
  * Reads the calls of a statement that must be a list of calls.
  *
- * @throws PythonError if it is not, or if a name or an argument is not plain.
+ * @throws PythonError if it is not a list of calls, or if a name or an argument is not plain.
  */
 export function readVllmCallList(
   list: Expression | undefined,

@@ -58,8 +58,8 @@ const conversions: readonly (readonly [type: string, convert: Conversion])[] = [
 ];
 
 /**
- * Converts the text to the first of the types that it fits. If it fits none, returns it as JSON, or
- * unchanged if it is not JSON.
+ * Converts the text to the first of the types that it fits. If the text fits no type, returns its JSON value, or the
+ * text itself if it is not JSON.
  *
  * **Source:** vllm-project/vllm, `vllm/tool_parsers/utils.py` (`coerce_to_schema_type`).
  */
@@ -90,7 +90,7 @@ function readBoolean(text: string): boolean | undefined {
   return lower === "false" || lower === "0" ? false : undefined;
 }
 
-/** Reads JSON without infinities, which could not be written again. */
+/** Reads JSON without infinities, because JSON cannot represent them again. */
 function readFiniteJson(text: string): PyValue | undefined {
   const value = catchPython(() => parsePythonJson(text), "ValueError", "TypeError");
   if (value === undefined || !isFiniteJson(value)) return undefined;

@@ -19,9 +19,7 @@ export interface VllmCall {
 
 /** One of vLLM's tool parsers. */
 interface VllmParser {
-  /**
-   * A literal without which the parser leaves the text as it is. Needed unless `release` is given.
-   */
+  /** A literal without which the parser leaves the text unchanged. Required unless `release` is given. */
   readonly marker?: string;
   /** True if the parser removes white space around the text before the first call. Default false. */
   readonly strips?: boolean;

@@ -52,7 +52,7 @@ async function render(flags: RenderFlags): Promise<void> {
 interface OpenTemplate {
   readonly source: string;
   readonly specialTokens: ReadonlyMap<string, PyValue>;
-  /** Absent if no model is named. */
+  /** The tokenizer of the model. Absent if no model is named. */
   readonly codec?: TokenCodec;
 }
 

@@ -46,7 +46,7 @@ function parametersIn(tool: ToolDefinition): readonly Parameter[] {
   }));
 }
 
-/** Such as `days: integer`, with a question mark if it is optional. */
+/** Describes a parameter, such as `days: integer`. A question mark follows if the parameter is optional. */
 function describeParameter({ name, schema, isRequired }: Parameter): string {
   return `${name}${isRequired ? "" : "?"}: ${isPyDict(schema) ? typeOf(schema) : "any"}`;
 }

@@ -28,7 +28,7 @@ export const mySettings = [
 /** The task and the user of a conversation. */
 export interface MyChoices {
   readonly taskIndex: number;
-  /** Absent: `test`, otherwise the first split. */
+  /** The split of the task. If absent, `test` if it exists, otherwise the first split. */
   readonly split?: string;
   readonly seed: number;
   readonly user: UserConfig;

@@ -75,7 +75,11 @@ function unknownTool(name: string, tools: readonly ToolDefinition[]): string {
   return `there is no tool ${name}${hint || `; the tools are ${names.join(", ")}`}`;
 }
 
-/** @param written - The text after the tool's name. */
+/**
+ * Reads the arguments of a call, as an object or as pairs.
+ *
+ * @param written - The text after the tool's name.
+ */
 function readCall(tool: ToolDefinition, written: string): AgentLine {
   const text = /^\(.*\)$/s.test(written) ? written.slice(1, -1).trim() : written;
   const given = text.startsWith("{") ? readObject(tool, text) : readPairs(tool, text);
@@ -89,7 +93,7 @@ function readObject({ name }: ToolDefinition, text: string): PyDict | string {
   return `the arguments of ${name} are not a JSON object: ${text}`;
 }
 
-/** A pair `name=value`. A value with spaces stands in quotes, or is a list or an object. */
+/** A pair `name=value`. A value with spaces is written in quotes, or is a list or an object. */
 const pair =
   /([\w.-]+)=("(?:[^"\\]|\\.)*"|'[^']*'|\[[^\]]*\]|\{[^}]*\}|[^\s,"'[{][^\s,]*|)(?:\s*,\s*|\s+|$)/y;
 

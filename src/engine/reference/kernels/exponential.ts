@@ -2,7 +2,7 @@ import type { Code } from "../wasm/instruction.ts";
 import { f32x4, i32x4, sequence, v128 } from "../wasm/instruction.ts";
 import type { FunctionScope } from "../wasm/module-builder.ts";
 
-/** Below this value the result is 0, because it would be close to the smallest normal float. */
+/** The value below which the result is 0, because eˣ would be close to the smallest normal float. */
 const LOWEST = -87;
 const HIGHEST = 88;
 const LOG2_E = 1.442_695_040_888_963_4;
@@ -14,9 +14,7 @@ const COEFFICIENTS = [
   1.987_569_15e-4, 1.398_199_950_7e-3, 8.333_451_907_3e-3, 4.166_579_589_4e-2, 1.666_666_545_9e-1,
   5.000_000_120_1e-1,
 ] as const;
-/**
- * Rounds a float of moderate size when added to it: the nearest integer is then in the low bits.
- */
+/** A constant that rounds: added to a float of moderate size, it leaves the nearest integer in the low bits. */
 const ROUNDER = 1.5 * 2 ** 23;
 const FRACTION_BITS = 23;
 /** The bits of the float 1, which has the exponent 0. */

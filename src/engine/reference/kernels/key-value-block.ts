@@ -3,16 +3,15 @@ import { padToPanel, PANEL_ROW_BYTES } from "./multiply.ts";
 /**
  * The number of positions in a block of the cache.
  *
- * For each layer and each head of keys and values, the cache has two parts of memory, one after the
- * other:
+ * For each layer and each head of keys and values, the cache has two parts of memory, one after the other:
  *
- * - The keys of all blocks. A block is one panel of its positions, `[headSize][16]`, so that a
- *   query times a block is a product with packed weights.
- * - The values of all blocks. A block is several panels of 16 elements, `[headSize / 16][16][16]`,
- *   so that the weighted sum of its values is such a product too. The last panel may be half empty.
+ * - The keys of all blocks. A block is one panel of its positions, `[headSize][16]`, so that a query times a block is a
+ *   product with packed weights.
+ * - The values of all blocks. A block is several panels of 16 elements, `[headSize / 16][16][16]`, so that the weighted
+ *   sum of its values is such a product too. The last panel may be half empty.
  *
- * Attention reads a block from its start to its end. The blocks of a sequence are mostly
- * consecutive, so it reads one part of memory sequentially.
+ * Attention reads a block from its start to its end. The blocks of a sequence are mostly consecutive, so attention
+ * reads one part of memory sequentially.
  */
 export const BLOCK_POSITIONS = 16;
 

@@ -169,7 +169,7 @@ function turnKey(scope: FunctionScope, key: Turn): Code {
   );
 }
 
-/** Copies a value to panels of 16 elements. It may fill half of the last panel. */
+/** Copies a value to panels of 16 elements. The value may fill only half of the last panel. */
 function copyValue({
   from,
   to,

@@ -47,11 +47,11 @@ export interface DecoderShape {
   readonly hiddenSize: number;
   /** The feed-forward size of a layer without experts. */
   readonly feedForwardSize: number;
-  /** Absent if no layer has experts. */
+  /** The experts. Absent if no layer has experts. */
   readonly mixture?: MixtureShape;
   readonly layerCount: number;
   readonly queryHeadCount: number;
-  /** Divides `queryHeadCount`. */
+  /** The number of heads of keys and values. It divides `queryHeadCount`. */
   readonly keyValueHeadCount: number;
   readonly headSize: number;
   readonly normEpsilon: number;

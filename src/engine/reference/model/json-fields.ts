@@ -46,7 +46,7 @@ export async function readJsonFields(folder: string, file: string): Promise<Json
   );
 }
 
-/** Reads a JSON file that may be missing. Returns `undefined` then. */
+/** Reads a JSON file that may be missing. Returns `undefined` if it is missing. */
 export async function readOptionalJsonFields(
   folder: string,
   file: string,

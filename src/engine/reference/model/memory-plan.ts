@@ -26,7 +26,7 @@ export interface ExpertWorkAddresses {
   readonly outputs: number;
   /** The sum of each token's experts. */
   readonly mixed: number;
-  /** The routes of the first block's positions. The next block's follow. */
+  /** The address of the routes of the first block's positions. The routes of the next block follow. */
   readonly routes: number;
 }
 
@@ -36,12 +36,12 @@ export interface WorkAddresses {
   readonly slotCount: number;
   /** Maximum number of tokens in one step. */
   readonly rowCount: number;
-  /** Maximum number of rows of logits at once. */
+  /** Maximum number of rows of logits that are computed together. */
   readonly logitRowCount: number;
   /** Maximum number of blocks in a sequence's table. */
   readonly tableLength: number;
   readonly blockCount: number;
-  /** The first block's keys in the first layer's first head. */
+  /** The address of the first block's keys in the first layer's first head. */
   readonly blocks: number;
   /** Bytes between the parts that contain all blocks' keys or values of a head. */
   readonly partStride: number;
@@ -58,7 +58,7 @@ export interface WorkAddresses {
   readonly scratch: number;
   readonly logits: number;
   readonly exponentials: number;
-  /** Absent if no layer has experts. */
+  /** The working memory of experts. Absent if no layer has experts. */
   readonly experts?: ExpertWorkAddresses;
 }
 

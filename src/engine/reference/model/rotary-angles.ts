@@ -9,7 +9,7 @@ export class RotaryAngles {
   readonly #address: number;
   #count = 0;
 
-  /** Creates an empty table at an address in bytes. It has `headSize` floats per position. */
+  /** Creates an empty table at an address in bytes. The table has `headSize` floats per position. */
   constructor(shape: DecoderShape, { floats, address }: { floats: Float32Array; address: number }) {
     this.#frequencies = rotaryFrequencies(shape);
     this.#headSize = shape.headSize;
@@ -17,7 +17,9 @@ export class RotaryAngles {
     this.#address = address;
   }
 
-  /** Computes the entries of the first `count` positions: cosines of half a head, then sines. */
+  /**
+   * Computes the entries of the first `count` positions. An entry has the cosines of half a head, and then the sines.
+   */
   extendTo(count: number): void {
     for (; this.#count < count; this.#count++) {
       const start = this.#address / 4 + this.#count * this.#headSize;

@@ -19,10 +19,9 @@ interface BatchLimits {
 /**
  * Runs a decoder on sequences that come and go.
  *
- * Each step computes the next position of all sequences that sample, and as many prompt positions
- * as fit. A common prefix of several sequences is computed once. When the cache is full, the newest
- * sequence is removed and computed again later. Its ids are kept, and the results have the same
- * bits.
+ * Each step computes the next position of all sequences that sample, and as many prompt positions as fit. A common
+ * prefix of several sequences is computed once. When the cache is full, the newest sequence is removed and computed
+ * again later. The ids of the removed sequence are kept, and its results have the same bits.
  */
 export class ContinuousBatch {
   readonly #decoder: Decoder;
@@ -142,7 +141,8 @@ export class ContinuousBatch {
   }
 
   /**
-   * True if the step computes the sequence's next block for another sequence. Otherwise records it.
+   * True if the step computes the sequence's next block for another sequence. Otherwise records that the step computes
+   * this block.
    */
   #isComputedByAnother(sequence: Sequence, shared: Map<CacheNode, Set<string>>): boolean {
     const next = sequence.nextSharedBlock();
@@ -153,7 +153,7 @@ export class ContinuousBatch {
     return false;
   }
 
-  /** Reserves blocks by removing the newest sequences. False if the sequence itself was removed. */
+  /** Reserves blocks by removing the newest sequences. Returns false if the sequence itself was removed. */
   #reserve(sequence: Sequence, count: number): boolean {
     while (!sequence.reserve(count)) {
       const last = this.#active.at(-1);

@@ -40,7 +40,7 @@ export function drawToken(
   return { id, logprob: logprobOf(id) };
 }
 
-/** Draws an id. `sum` is the sum of the weights that its probability is a share of. */
+/** Draws an id. `sum` is the sum of the weights of which the id's probability is a share. */
 function draw(
   { logits }: LogitRow,
   { exponentials, sum }: SoftmaxRow,

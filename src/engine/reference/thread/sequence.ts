@@ -21,7 +21,7 @@ export class Sequence {
   #computedCount = 0;
   /** Number of leading ids that were in the cache. */
   #cachedCount = 0;
-  /** The index of its table of blocks, or `undefined` while it waits. */
+  /** The index of the sequence's table of blocks, or `undefined` while the sequence waits. */
   #slot: number | undefined;
   /** The last full block in the cache. */
   #node: CacheNode;
@@ -44,7 +44,7 @@ export class Sequence {
     return this.#length - this.goal.uncomputedCount - this.#computedCount;
   }
 
-  /** Maximum number of blocks that these positions take. */
+  /** Maximum number of blocks that the pending positions take. */
   get pendingBlockCount(): number {
     return (
       Math.ceil((this.#computedCount + this.pendingCount) / BLOCK_POSITIONS) - this.#blockCount
@@ -62,7 +62,7 @@ export class Sequence {
     this.attach();
   }
 
-  /** Releases its blocks and returns its slot. Blocks in the cache stay there. */
+  /** Releases the sequence's blocks and returns its slot. Blocks in the cache stay there. */
   leave(): number {
     const slot = this.#slot;
     assertInvariant(slot !== undefined, "a sequence without a slot leaves");
@@ -104,17 +104,15 @@ export class Sequence {
   }
 
   /**
-   * Identifies the block that the sequence computes next, if other sequences can share it. Only one
-   * of several sequences with the same block needs to compute it.
+   * Returns the key of the block that the sequence computes next, if other sequences can share the block. Only one of
+   * several sequences with the same block needs to compute it.
    */
   nextSharedBlock(): { node: CacheNode; key: string } | undefined {
     if (this.#ownBlocks.length > 0 || !this.#isBlockAhead()) return undefined;
     return { node: this.#node, key: blockKey(this.#ids, this.#computedCount) };
   }
 
-  /**
-   * Takes the blocks that the next `count` positions need. False if the cache has no free block.
-   */
+  /** Takes the blocks that the next `count` positions need. Returns false if the cache has no free block. */
   reserve(count: number): boolean {
     const needed = Math.ceil((this.#computedCount + count) / BLOCK_POSITIONS);
     while (this.#blockCount < needed) {

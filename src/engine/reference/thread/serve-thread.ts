@@ -26,8 +26,8 @@ interface ThreadPort {
 }
 
 /**
- * Serves many requests at once. Repeats while there is work and the port is open: computes a step,
- * posts its messages, and receives new requests.
+ * Serves many requests concurrently. Repeats while there is work and the port is open: computes a step, posts its
+ * messages, and receives new requests.
  */
 export function serveThread(port: ThreadPort, setup: ThreadSetup): void {
   const { shape, weights, work, memory, module } = setup;

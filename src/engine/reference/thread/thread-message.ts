@@ -7,7 +7,7 @@ import type { SampledTurn } from "../../in-process/to-generation.ts";
 export type ThreadRequest =
   | GenerateCall
   | ScoreCall
-  /** Stops a call. It gets no reply. */
+  /** Stops a call. The call gets no reply. */
   | { readonly type: "abort"; readonly key: number }
   /** Requests the reply with the tokens sampled so far. */
   | { readonly type: "cut-short"; readonly key: number }
@@ -22,7 +22,7 @@ export interface GenerateCall {
   readonly maxNewTokens: number;
   readonly stopTokenIds: readonly number[];
   readonly sampling: CheckedSampling;
-  /** Determines the random numbers, together with the seed. */
+  /** The session's id, which determines the random numbers together with the seed. */
   readonly sessionId: string;
   /** The side columns that the reply must have. The engine has checked them. */
   readonly columns?: ColumnRequest;
@@ -39,7 +39,7 @@ export interface ScoreCall {
   readonly from: number;
   /** 0 scores as 1 does. */
   readonly temperature: number;
-  /** Number of the most probable ids that are listed in each place. Absent: none are. */
+  /** The number of most probable ids to list for each id. Absent: none are listed. */
   readonly topCount?: number;
 }
 
@@ -58,7 +58,7 @@ export type ThreadReply =
       readonly type: "scored";
       readonly key: number;
       readonly logprobs: readonly number[];
-      /** See `TopScores`. Absent if no ids were listed. */
+      /** The most probable ids (see `TopScores`). Absent if none were requested. */
       readonly tops?: Uint8Array;
     }
   | {

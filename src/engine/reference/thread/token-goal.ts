@@ -15,7 +15,7 @@ export type GoalStep =
   | { readonly type: "advance" }
   | { readonly type: "finish"; readonly reply: ThreadReply };
 
-/** The state of the sequence that a goal belongs to. */
+/** The facts about a sequence that its goal needs. */
 export interface SequenceContext {
   /** Number of leading ids that were in the cache. */
   readonly cachedTokenCount: number;
@@ -38,11 +38,11 @@ export interface TokenGoal {
   readonly firstLogit: number;
   /** Receives the logits after the id at `index`. Called once for each index, in order. */
   take(row: LogitRow, index: number, context: SequenceContext): GoalStep;
-  /** Returns the tokens sampled so far. Absent if a part of the result is useless. */
+  /** Returns the tokens sampled so far. Absent for a goal with a result that is useless in parts. */
   readonly cutShort?: () => ThreadReply;
 }
 
-/** Creates a goal that samples a turn. `modelEndIds` end it as well as the request's stop ids. */
+/** Creates a goal that samples a turn. The turn ends at one of `modelEndIds`, or at a stop id of the request. */
 export function generationGoal(call: GenerateCall, modelEndIds: readonly number[]): TokenGoal {
   const { key, promptIds, sampling, maxNewTokens, streams } = call;
   const stopIds = new Set([...call.stopTokenIds, ...modelEndIds]);
@@ -81,7 +81,7 @@ export function generationGoal(call: GenerateCall, modelEndIds: readonly number[
   };
 }
 
-/** Creates a goal that scores given ids, and lists the most probable ids in the place of each. */
+/** Creates a goal that scores given ids, and lists the most probable ids at the position of each id. */
 export function scoringGoal({ key, ids, from, temperature, topCount }: ScoreCall): TokenGoal {
   const logprobs: number[] = [];
   const tops = topCount === undefined ? undefined : new GrowingRows();

@@ -84,7 +84,7 @@ interface AnswerOptions {
   readonly isList: boolean;
 }
 
-/** The server has no reply for an abort, so a client that is still connected gets an error. */
+/** Answers a request. The server has no reply for an abort, so a client that is still connected gets an error. */
 function answer(
   exchange: HttpExchange,
   slotted: readonly SlottedSequence[],

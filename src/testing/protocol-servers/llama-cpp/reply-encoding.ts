@@ -18,7 +18,7 @@ export interface ReplyContext {
 
 type Sequence = LiveSequence<LlamaCppSequenceRequest>;
 
-/** Sampled tokens in a reply. `ids[i]` belongs to `logprobs[i]`. */
+/** Sampled tokens in a reply. `ids[i]` is that of `logprobs[i]`. */
 interface SampledTokens {
   readonly ids: readonly number[];
   readonly logprobs: readonly (number | undefined)[];
@@ -115,8 +115,8 @@ function encodeStop(
 }
 
 /**
- * Omits tokens that end inside a character and tokens that complete a stop string. Omits the whole
- * list if no token has a probability.
+ * Encodes the tokens with their probabilities. Omits tokens that end inside a character, and tokens that complete a
+ * stop string. Omits the whole list if no token has a probability.
  */
 function encodeProbabilities(
   sequence: Sequence,
@@ -159,7 +159,7 @@ function describeToken(id: number, { detokenize }: ReplyContext): Record<string,
   return { id, token, bytes: [...Buffer.from(token, "utf8")] };
 }
 
-/** The server's JSON writes NaN as `null`. Minus infinity never occurs. */
+/** Returns a logprob as the server's JSON has it: `null` for NaN. Minus infinity never occurs. */
 function toJsonNumber(logprob: number | undefined): number | null {
   if (logprob === undefined || Number.isNaN(logprob)) return null;
   return Math.max(logprob, LOGPROB_FLOOR);

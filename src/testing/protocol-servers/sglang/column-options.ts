@@ -16,7 +16,7 @@ export interface ColumnOptions {
 const allTokens = 2 ** 30;
 
 /**
- * Reads a request's wishes for columns. What the server was not started to return is ignored.
+ * Reads the columns that a request asks for. Ignores columns that the server was not started to return.
  *
  * **Source:** recorded from SGLang 0.5.23.
  *

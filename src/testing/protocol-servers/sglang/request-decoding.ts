@@ -80,7 +80,7 @@ interface DecodingContext {
   readonly contextLength: number;
   readonly newRid: () => string;
   readonly columns: ServedColumns;
-  /** True if a request of this name is running. */
+  /** Returns true if a request of this name is running. */
   readonly isLive: (rid: string) => boolean;
 }
 

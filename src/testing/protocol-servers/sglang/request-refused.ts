@@ -6,7 +6,7 @@ export class RequestRefused extends Error {
    * `crash`: plain text.
    */
   readonly style: "value" | "text" | "shape" | "crash";
-  /** True if the request asked for a stream. Refused values are frames then. */
+  /** True if the request asked for a stream. A refused value is then sent as a frame. */
   isStream = false;
 
   constructor(style: RequestRefused["style"], message: string) {

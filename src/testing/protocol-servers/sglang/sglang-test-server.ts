@@ -56,7 +56,7 @@ export interface SglangTestControls {
   continue(): void;
   /** Aborts as `POST /abort_request` with `abort_all` does. */
   abortAll(): void;
-  /** Changes the version of the weights at once, without a pause. */
+  /** Changes the version of the weights immediately, without a pause. */
   setWeightVersion(version: string): void;
 }
 

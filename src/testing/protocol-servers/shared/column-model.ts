@@ -2,25 +2,31 @@ import type { ExpertShape, IndexerShape } from "../../../columns/column-specs.ts
 
 /** The side columns that a test server returns, as its command-line options and model decide. */
 export interface TestColumns {
-  /** The model is a mixture of experts, and the server was started to return routes. */
+  /**
+   * The shape of routed experts. Present if the model is a mixture of experts, and the server was started to return
+   * routes.
+   */
   readonly routedExperts?: ExpertShape & {
     /** Layers without experts. Default: none. */
     readonly denseLayers?: readonly number[];
   };
-  /** The most kept tokens that SGLang returns. vLLM returns kept tokens with each reply if this is set. */
+  /** Kept tokens: the maximum number that SGLang returns. vLLM returns kept tokens with each reply if this is set. */
   readonly keptTokens?: { readonly maxCount: number };
-  /** The model has a sparse-attention indexer, and the server was started to return its positions. */
+  /**
+   * The shape of the indexer's positions. Present if the model has a sparse-attention indexer, and the server was
+   * started to return its positions.
+   */
   readonly indexerTopK?: IndexerShape;
-  /** Computes the values. Default: `createColumnModel()`. */
+  /** The model that computes the values. Default: `createColumnModel()`. */
   readonly model?: ColumnModel;
 }
 
 /** A token that was computed. */
 export interface ComputedToken {
   readonly id: number;
-  /** Its index in prompt and output together. */
+  /** The token's index in prompt and output together. */
   readonly position: number;
-  /** The version of the weights that computed it. */
+  /** The version of the weights that computed the token. */
   readonly version: string;
 }
 
@@ -36,7 +42,7 @@ export interface DrawnToken {
 export interface ScoredToken {
   readonly id: number;
   readonly logprob: number;
-  /** Its index in the prompt. The prompt's length stands for the token that would be sampled next. */
+  /** The token's index in the prompt. The prompt's length stands for the token that would be sampled next. */
   readonly position: number;
 }
 
@@ -46,7 +52,7 @@ export interface LikelyToken {
   readonly logprob: number;
 }
 
-/** The values of columns. Functions of the token, its place and the version of the weights. */
+/** Functions that compute the values of columns from the token, its index and the version of the weights. */
 export interface ColumnModel {
   /** The experts of a token in a layer, in order of their weight. */
   experts(token: ComputedToken, layer: number): readonly number[];
@@ -59,7 +65,7 @@ export interface ColumnModel {
   ): { readonly ids: readonly number[]; readonly logprob: number };
   /** The most probable tokens, best first. The drawn token may be absent. */
   tops(token: DrawnToken, count: number): readonly LikelyToken[];
-  /** The most probable tokens in the place of a prompt's token, best first. That token may be absent. */
+  /** The most probable tokens at the position of a prompt's token, best first. The prompt's token may be absent. */
   promptTops(token: ScoredToken, count: number): readonly LikelyToken[];
 }
 
@@ -93,7 +99,7 @@ export function createColumnModel({
   };
 }
 
-/** Invents the most probable tokens. They lack each fourth token itself. */
+/** Invents the most probable tokens. For each fourth token, they do not include the token itself. */
 function inventTops({ id, logprob }: LikelyToken, count: number): readonly LikelyToken[] {
   const isBest = id % 4 !== 3;
   const entries = Array.from({ length: count }, (_, rank) => ({

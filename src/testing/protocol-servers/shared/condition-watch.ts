@@ -1,6 +1,6 @@
 /** Waits for conditions on an object that reports its changes. */
 export interface ConditionWatch {
-  /** Resolves when the condition holds. Checks it now and after each change. */
+  /** Resolves when the condition holds. Checks the condition now and after each change. */
   until(condition: () => boolean): Promise<void>;
   /** Reports a change. */
   notify(): void;

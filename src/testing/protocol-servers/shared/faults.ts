@@ -4,7 +4,7 @@ import { sendJson, sendText } from "./http-exchange.ts";
 import type { ForcedEnd } from "./request-scheduler.ts";
 import type { SequenceRequest } from "./sequence-request.ts";
 
-/** Sends the fault's reply, if the fault is a complete reply. Returns true if it was sent. */
+/** Sends the fault's reply if the fault is a complete reply. Returns true if a reply was sent. */
 export function answerWithFault(exchange: HttpExchange, fault: ServerFault | undefined): boolean {
   switch (fault?.kind) {
     case "status": {
@@ -58,8 +58,8 @@ export function toForcedEnd(
 }
 
 /**
- * Ends a stream in its middle if the fault demands it. Returns true if it did. The client receives
- * the bytes before the end, as with a proxy that fails.
+ * Ends a stream in its middle if the fault demands that. Returns true if the stream was ended. The client receives the
+ * bytes before the end, as with a proxy that fails.
  */
 export function breakStream(
   exchange: HttpExchange,

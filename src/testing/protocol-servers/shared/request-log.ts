@@ -4,7 +4,7 @@ import type { SequenceRequest } from "./sequence-request.ts";
 /** One sequence of a request to the server. */
 export interface RecordedRequest extends SequenceRequest {
   readonly routingKey: string | undefined;
-  /** Absent while the request is running, or if a fault was the reply. */
+  /** The reason for the sequence's end. Absent while the request is running, or if a fault was the reply. */
   readonly finish?: FinishReason;
   /** The sampled ids. Absent exactly if `finish` is. */
   readonly outputIds?: readonly number[];

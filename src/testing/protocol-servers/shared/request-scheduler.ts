@@ -71,7 +71,7 @@ export interface ForcedEnd {
 /** The facts that are known when a sequence arrives. */
 interface Admission {
   readonly routingKey: string | undefined;
-  /** The number of cached tokens to report. It has no other effect. */
+  /** The number of cached tokens to report. The number has no other effect. */
   readonly cachedTokenCount: number;
   readonly forcedEnd?: ForcedEnd | undefined;
 }

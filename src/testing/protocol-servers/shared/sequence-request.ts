@@ -8,8 +8,8 @@ export interface SequenceRequest {
   readonly maxNewTokens: number;
   readonly stopTokenIds: readonly number[];
   /**
-   * True if the input's logprobs are requested. If at most one token is to be sampled too, it is a
-   * filler that does not come from the policy.
+   * True if the input's logprobs are requested. If the request also samples at most one token, this token is a filler
+   * that does not come from the policy.
    */
   readonly scoresInput?: boolean;
   /** True if the sequence ends before any token is sampled, with the reason `length`. */

@@ -4,8 +4,8 @@ export type VllmRelease = "0.24" | "0.32";
 /** The differences between releases that clients can observe. */
 export interface ReleaseTraits {
   /**
-   * True if the ids-only API has numeric ids, names the stop and the version of the weights, and
-   * can abort requests. Otherwise its ids are written as `token_id:7`, as in completions.
+   * True if the ids-only API has numeric ids, names the stop and the version of the weights, and can abort requests.
+   * Otherwise the API writes ids as `token_id:7`, like the completions API.
    */
   readonly hasTokensOutput: boolean;
   /** True if a server without the ids-only API answers its path with HTTP 403. */

@@ -170,7 +170,7 @@ export function encodeChoice(
   };
 }
 
-/** Returns the logprob as the reply has it, or `undefined` if it is missing. */
+/** Returns the logprob as the reply contains it; `undefined` if the reply leaves it out. */
 function toLogprob(
   { request, outputIds, outputLogprobs }: Sequence,
   index: number,
@@ -237,7 +237,7 @@ interface RankedToken {
   readonly rank: number;
 }
 
-/** Returns the sampled token, and then the most probable others: `count` together, and one at least. */
+/** Returns the sampled token, and then the other most probable ones: `count` tokens together, and at least one. */
 function topsOf(
   token: DrawnToken,
   { count, model }: { count: number; model: ColumnModel },

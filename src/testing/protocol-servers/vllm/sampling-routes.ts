@@ -23,7 +23,7 @@ export interface SamplingContext
   extends ReplyContext, DecodingContext, ServerCore<VllmSequenceRequest> {
   readonly contextLength: number;
   readonly detokenize: (ids: readonly number[]) => string;
-  /** The names (`rid`) of unfinished sequences, by the id of their request, with which a client aborts them. */
+  /** The names (`rid`) of unfinished sequences, by the id of their request. A client aborts sequences by this id. */
   readonly liveNames: Map<string, Set<string>>;
 }
 
@@ -154,9 +154,9 @@ function answer(
 }
 
 /**
- * Sends server-sent events with the new tokens, and then `[DONE]`. The ids-only API sends no events
- * without tokens, so an aborted sequence may end without a reason. If it has routes, it ends with an event without
- * tokens that has them.
+ * Sends server-sent events with the new tokens, and then `[DONE]`. The ids-only API sends no events without tokens, so
+ * an aborted sequence may end without a reason. A stream with routes ends with an event that has the routes and no
+ * tokens.
  */
 function streamReply(
   exchange: HttpExchange,

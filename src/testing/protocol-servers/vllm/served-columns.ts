@@ -25,7 +25,10 @@ export function encodeRoutes(
   return Buffer.concat([encodeHeader(header), bytes]).toString("base64");
 }
 
-/** The rows begin at a multiple of 64 bytes. **Source:** numpy/numpy numpy/lib/_format_impl.py. */
+/**
+ * Encodes the header of the file. The data begins at a multiple of 64 bytes. **Source:** numpy/numpy
+ * numpy/lib/_format_impl.py.
+ */
 function encodeHeader(header: string): Buffer {
   const start = 10;
   const length = Math.ceil((start + header.length + 1) / 64) * 64 - start;

@@ -4,7 +4,7 @@ import type { SequenceRequest } from "../shared/sequence-request.ts";
 export interface VllmSequenceRequest extends SequenceRequest {
   /** The name that aborts the sequence. Several sequences may share it. */
   readonly externalId: string;
-  /** The number of most likely tokens to list beside the sampled one. Absent for no logprobs. */
+  /** The number of most likely tokens to list beside the sampled one. Absent if no logprobs are requested. */
   readonly logprobCount: number | undefined;
   /** The first row of routed experts in the reply. */
   readonly routesFrom: number;

@@ -55,7 +55,7 @@ export interface VllmTestControls {
   resume(): void;
   /** Aborts all requests, as `POST /abort_requests` does. */
   abortAll(): void;
-  /** Changes the version of the weights at once, without a pause. */
+  /** Changes the version of the weights immediately, without a pause. */
   setWeightVersion(version: string): void;
 }
 

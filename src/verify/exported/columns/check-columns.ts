@@ -16,7 +16,7 @@ import { isMissing } from "./is-missing.ts";
 export class ColumnsCheck {
   readonly #as: ExportTarget;
   readonly #arrays: ArraysReader;
-  /** By member: true if the first record has it. */
+  /** The members of side columns, each with true if the first record has it. */
   readonly #has = new Map<string, boolean>();
   /** By member: the number of layers, and of entries of a token, in the first array. */
   readonly #inner = new Map<string, string>();
@@ -50,7 +50,7 @@ export class ColumnsCheck {
     return details.map((detail) => ({ rule: "columns", detail }));
   }
 
-  /** Ends the file: nothing follows the last array. */
+  /** Checks the end of the file: no array may follow the last one. */
   end(): readonly Violation[] {
     const { size, file } = this.#arrays;
     if (size === undefined || size === this.#end) return [];

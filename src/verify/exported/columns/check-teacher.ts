@@ -18,7 +18,7 @@ export interface TeacherSurroundings {
   ) => { readonly placed?: PlacedArray; readonly wrong: readonly string[] };
 }
 
-/** The tokens of a row. In all lists, entry i belongs to token i. */
+/** The tokens of a row. In all lists, entry i is that of token i. */
 interface Tokens {
   readonly ids: readonly unknown[];
   readonly mask: readonly unknown[];

@@ -8,7 +8,7 @@ import { memberAt } from "../exported-row.ts";
 export interface FoundRoutes {
   /** The path of the member, for messages. */
   readonly place: string;
-  /** The member's name: all records of a file have it, or none. */
+  /** The member's name. Either all records of a file have such a member, or none. */
   readonly name: string;
   readonly value: unknown;
   readonly rows: number;

@@ -131,7 +131,9 @@ export const episodeFields: readonly ListField<EpisodeEntry>[] = [
   },
 ];
 
-/** Describes why an episode ended as it did: how it was cut off or failed, and the first reason of its score. */
+/**
+ * Describes the reasons for an episode's end and reward: the limit or the failure, and the first reason of its score.
+ */
 export function whyText({ outcome, stopReason, failureCode, reason }: EpisodeEntry): string {
   if (outcome === "failed") return [failureCode ?? "failed", reason].filter(isGiven).join(": ");
   const cut = outcome === "truncated" ? `cut off: ${stopReason}` : undefined;

@@ -1,10 +1,10 @@
 import type { EpisodeRow } from "../../../run/folder/episode-row.ts";
 import { foldCase } from "../fold-case.ts";
 
-/** The parts of an episode in which a search looks: what the page shows as its conversation. */
+/** The parts of an episode that a search reads: those that the page shows as its conversation. */
 type Conversation = Pick<EpisodeRow, "messages" | "turns">;
 
-/** Returns the places of a text within another one. Letter case does not count. */
+/** Returns the positions of a text within another text. Letter case does not count. */
 export function findHits(text: string, wanted: string): readonly number[] {
   if (wanted === "") return [];
   const [folded, needle] = [foldCase(text), foldCase(wanted)];

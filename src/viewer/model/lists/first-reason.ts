@@ -13,7 +13,7 @@ const maxLength = 200;
 
 /**
  * Returns the first reason why an episode has no success: its failure, the first difference from the wanted result, or
- * the first text of the score's details. `undefined` if nothing gives a reason.
+ * the first text of the score's details. Returns `undefined` if there is no reason.
  */
 export function firstReason(scored: Judged): string | undefined {
   const { rewardDetails, failure } = scored;
@@ -52,7 +52,7 @@ function firstDifference(difference: Difference): string | undefined {
   return extra && `called ${extra.name} ${extra.argumentsText}, which was not wanted`;
 }
 
-/** Returns the first text of a score's details with its name, also one level below. */
+/** Returns the first text in a score's details, with its name. Also searches one level below. */
 function firstText(details: Readonly<Record<string, unknown>> = {}): string | undefined {
   for (const [name, value] of Object.entries(details)) {
     if (typeof value === "string" && value !== "") return `${name}: ${value}`;

@@ -6,7 +6,7 @@ import { mean } from "../../../values/sum.ts";
 export interface GroupEntry {
   readonly groupId: string;
   readonly taskIndex: number;
-  /** The attempts by their place in the group. */
+  /** The attempts by their index in the group. */
   readonly attempts: readonly EpisodeEntry[];
   readonly scoredCount: number;
   /** The mean reward. Absent if no attempt is scored. */

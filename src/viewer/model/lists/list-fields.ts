@@ -40,13 +40,16 @@ export function filterWords(text: string): readonly string[] {
   return text.match(/(?:[^\s"]|"[^"]*"?)+/g) ?? [];
 }
 
-/** Returns a condition's name or value as a filter has it: in quotation marks if it has a blank, without its own ones. */
+/**
+ * Returns a condition's name or value for a filter: without its own quotation marks, and in quotation marks if it has a
+ * blank.
+ */
 export function quoted(text: string): string {
   const plain = text.replaceAll('"', "");
   return /\s/.test(plain) ? `"${plain}"` : plain;
 }
 
-/** Returns the filter with a word added, or without it if it is there. */
+/** Returns the filter with a word added; if the filter has the word, returns it without the word. */
 export function toggleWord(filter: string, word: string): string {
   const words = filterWords(filter);
   return words.includes(word)
@@ -132,7 +135,7 @@ function compareNumber(difference: number, operator: string): boolean {
 /**
  * Sorts items by a field. Items without a value come last. Items with equal values keep the order of `compareEqual`.
  *
- * @param order - The field's name. A leading `-` sorts in descending order. An unknown name leaves the order.
+ * @param order - The field's name. A leading `-` sorts in descending order. With an unknown name, the order stays.
  */
 export function sortList<Item>(
   items: readonly Item[],

@@ -13,7 +13,7 @@ export interface RunFigures {
   /** The largest number of scored attempts at a task. */
   readonly attemptCount: number;
   readonly scoredCount: number;
-  /** The mean over tasks of the mean over each task's scored attempts. Absent if none is scored. */
+  /** The mean over tasks of the mean over each task's scored attempts. Absent if no attempt is scored. */
   readonly averageReward?: Estimate;
   /** pass^k by k. */
   readonly passHatK: PassEstimates;
@@ -25,12 +25,12 @@ export interface RunFigures {
 /** A run in a list of runs. JSON-able. */
 export interface RunOverview {
   readonly facts: RunFacts;
-  /** The start of the first episode, in milliseconds since the epoch. Absent if there is none. */
+  /** The start of the first episode, in milliseconds since the epoch. Absent if the run has no episode. */
   readonly startedAtMs?: number;
   readonly figures: RunFigures;
 }
 
-/** The largest number of attempts for which pass^k is computed for each k. */
+/** The largest number of attempts for which pass^k is computed for each k up to this number. */
 const maxAttempts = 32;
 
 /** Returns a run with its figures, for a list of runs. */

@@ -14,19 +14,19 @@ interface VersionPoint {
 /** A figure by the version of the policy. */
 export interface VersionCurve {
   readonly title: string;
-  /** In the order of the versions. */
+  /** The points of the curve, in the order of the versions. */
   readonly points: readonly VersionPoint[];
 }
 
-/** An episode's share of a curve. `undefined`: it has none. */
+/** Returns an episode's value for a curve; `undefined` if the episode has none. */
 type ValueOf = (entry: EpisodeEntry) => number | undefined;
 
 type Figure = readonly [title: string, valueOf: ValueOf];
 
 /**
  * Returns the curves of a training run over the versions of the policy. An episode counts for the first version that
- * sampled it. Empty with fewer than two versions. Leaves out curves that are 0
- * everywhere, or the same as the reward's.
+ * sampled it. Returns none with fewer than two versions. Leaves out curves that are 0 everywhere, or the same as the
+ * reward's.
  */
 export function versionCurves(entries: readonly EpisodeEntry[]): readonly VersionCurve[] {
   const versionOf = ({ versions }: EpisodeEntry): string | undefined => versions?.[0];

@@ -2,8 +2,9 @@ import type { EpisodeEntry, EpisodeVersions } from "../episode-entry.ts";
 
 /**
  * Adds the versions that sampled each episode, and its staleness: the number of policy versions between the oldest
- * one that sampled it and the newest one that had sampled in the run when it ended. Both are absent if no version is
- * known. Keeps the staleness of an entry that has one, because a file may hold only some of a run's episodes. Whole numbers have their own order; other versions are ordered by first appearance.
+ * version that sampled the episode and the newest version that had sampled in the run when the episode ended. Both
+ * members are absent if no version is known. Keeps the staleness of an entry that has one, because a file may hold only
+ * some of a run's episodes. Whole numbers have their own order; other versions are ordered by first appearance.
  */
 export function withVersions(
   entries: readonly EpisodeEntry[],

@@ -30,7 +30,7 @@ function isAlike(values: readonly number[]): boolean {
   return values.every((value) => value === values[0]);
 }
 
-/** Renders the only value of all episodes. A bar would look like many. */
+/** Renders a value that all episodes share. A bar would look like several values. */
 function alike(values: readonly number[]): TemplateResult {
   const [value] = values;
   if (value === undefined) return html`<p class="alike faint">no values</p>`;

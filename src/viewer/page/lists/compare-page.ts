@@ -72,7 +72,7 @@ function runChoices(app: ViewerApp, route: CompareRoute): TemplateResult | typeo
   </div>`;
 }
 
-/** Renders the settings, and what decides tokens and rewards, where the runs differ. */
+/** Renders the settings, and the facts that decide tokens and rewards, in which the runs differ. */
 function settingTable(
   app: ViewerApp,
   route: CompareRoute,

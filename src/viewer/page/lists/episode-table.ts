@@ -14,13 +14,13 @@ import type { ListContent } from "./virtual-list.ts";
 
 type RunRoute = Extract<Route, { page: "run" }>;
 
-/** Below this width, a row has several lines. */
+/** The width of the window below which a row has several lines, in pixels. */
 export const narrowWidth = 620;
 
-/** The height of a row in pixels, with one line and with several. */
+/** The height of a row in pixels: with one line, and with several lines. */
 const rowHeights = { wide: 34, narrow: 78 } as const;
 
-/** The largest number of components that have columns. All can be filtered. */
+/** The largest number of components that have columns. A filter can use all components. */
 const maxComponents = 4;
 
 interface Column {
@@ -151,12 +151,12 @@ function usefulColumns(
   );
 }
 
-/** The width of all that stands beside the columns, in pixels. */
+/** The width of the content beside the columns, in pixels. */
 const margin = 40;
 
 const componentWidth = 70;
 
-/** Returns the first number of pixels in a column's CSS width: the least width that it allows. */
+/** Returns the first number of pixels in a column's CSS width, which is its least width. */
 function leastWidth(width: string): number {
   return Number(/\d+/.exec(width)?.[0]);
 }

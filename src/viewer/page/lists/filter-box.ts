@@ -8,7 +8,7 @@ interface FilterBox {
   readonly fields: readonly Pick<ListField<never>, "name" | "meaning">[];
   /** An example, which the empty field shows. */
   readonly example: string;
-  /** The texts that a word without a condition is searched in. */
+  /** The texts in which a word without a condition is searched. */
   readonly searched: string;
   /** Conditions to choose with a click. */
   readonly suggested?: readonly string[];

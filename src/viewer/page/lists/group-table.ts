@@ -10,7 +10,7 @@ import type { ListContent } from "./virtual-list.ts";
 
 type RunRoute = Extract<Route, { page: "run" }>;
 
-/** The height of a row in pixels, with one line and with several. */
+/** The height of a row in pixels: with one line, and with several lines. */
 const rowHeights = { wide: 34, narrow: 78 } as const;
 
 /** Renders the list of groups. */

@@ -71,7 +71,7 @@ function thresholdNote([first]: readonly RunOverview[]) {
     : html`<p class="faint">A success has a reward of ${threshold} or more.</p>`;
 }
 
-/** Says which run is chosen for a comparison. */
+/** Names the run that is chosen for a comparison. */
 function pickNote(app: ViewerApp, { pick, ...route }: RunsRoute) {
   if (pick === undefined) return nothing;
   return html`<p class="pick-note" role="status">
@@ -111,7 +111,7 @@ function runTable(app: ViewerApp, route: RunsRoute, { shown, fields, settings }:
   </div>`;
 }
 
-/** The largest number of differing settings that a row shows. All can be filtered. */
+/** The largest number of differing settings that a row shows. A filter can use all of them. */
 const maxSettings = 8;
 
 interface ShownRun {
@@ -199,7 +199,7 @@ function compareCell(app: ViewerApp, route: RunsRoute, run: RunOverview): Templa
   >`;
 }
 
-/** Says why two runs cannot be compared, as far as the list knows. */
+/** Describes why two runs cannot be compared, as far as the list knows. */
 function reasonAgainst(left: RunOverview, right: RunOverview): string | undefined {
   for (const { figures, facts } of [left, right]) {
     if (figures.scoredCount === 0) return `${visibleText(facts.key)} has no scored episode`;

@@ -8,7 +8,7 @@ import type { EpisodeList, ViewerApp } from "../viewer-app.ts";
 
 type RunRoute = Extract<Route, { page: "run" }>;
 
-/** The list of a run as its filter, search and order show it. */
+/** The list of a run after its filter, search and order. */
 export interface ShownEpisodes {
   readonly episodes: readonly EpisodeEntry[];
   /** The episodes' groups, in the order of the list of groups. */

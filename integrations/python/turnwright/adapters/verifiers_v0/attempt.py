@@ -12,7 +12,7 @@ from .rewards import describe_rewards, failures_of_scoring
 
 
 class Attempt:
-    """An attempt. The engine is outside: `open()` and `turn()` answer with the messages that are new to the model."""
+    """An attempt. Turnwright's engine samples: `open()` and `turn()` return the messages that are new to the model."""
 
     def __init__(self, name: str, environment: Any, row: dict[str, Any]) -> None:
         # The member of a group has hooks, state and rubric of its own.
@@ -106,7 +106,9 @@ class Attempt:
         return {**describe_rewards(rubric, state["reward"], state["metrics"]), "details": details}
 
     async def _cut_off(self) -> None:
-        """Marks an attempt that ended at a limit. Rubrics read a last message, so a first one that was cut off is empty."""
+        """Marks an attempt that ended at a limit. Rubrics read the last message. If the first reply was cut off, an
+        empty message stands for it.
+        """
         self.state["is_truncated"] = True
         if not self.state["trajectory"]:
             empty = _to_response({"content": ""}, "length", None, 0)
@@ -118,7 +120,7 @@ class Attempt:
             await self._environment.cleanup(self.state)
 
     async def close(self) -> None:
-        """Frees what the attempt holds."""
+        """Frees the resources of the attempt."""
         if self.state:
             await self._clean()
 

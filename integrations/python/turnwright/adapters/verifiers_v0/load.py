@@ -87,7 +87,7 @@ def describe_tool(tool: Any) -> dict[str, Any]:
 
 
 def _with_own_signals(work: Callable[[], Result]) -> Result:
-    """Performs work, and takes the signals back that the constructors of environments handle."""
+    """Performs work, and restores the signal handlers that the constructors of environments replace."""
     handled = {number: signal.getsignal(number) or signal.SIG_DFL for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         return work()

@@ -17,7 +17,7 @@ def to_plain(value: Any) -> Any:
 
 
 def snapshot(message: Any) -> tuple[Any, ...]:
-    """Returns the parts of a message that the model reads, to compare them later. Costs little for texts."""
+    """Returns the parts of a message that the model reads, so that they can be compared later. Cheap for texts."""
     content = message.content
     calls = getattr(message, "tool_calls", None) or ()
     return (

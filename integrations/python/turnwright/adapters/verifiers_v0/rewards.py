@@ -1,4 +1,5 @@
-"""Rewards of verifiers' rubrics. The library counts 0 for a reward function that throws: here it is a failed score."""
+"""Rewards of verifiers' rubrics. The library counts 0 for a reward function that throws. Here the score fails instead.
+"""
 
 from __future__ import annotations
 

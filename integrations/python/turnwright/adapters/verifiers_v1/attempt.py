@@ -78,7 +78,9 @@ class Attempt:
         )
 
     async def score(self, outcome: dict[str, Any]) -> dict[str, Any]:
-        """Scores the attempt. One that ended at a limit of ours ends as at a limit of the environment."""
+        """Scores the attempt. An attempt that ended at one of Turnwright's limits is scored as at a limit of the
+        environment.
+        """
         while isinstance(self._last, Asked):
             self._exchange.reply(None)
             self._last = await self._exchange.next()
@@ -99,7 +101,9 @@ class Attempt:
 
 
 def _failure(event: Ended) -> Exception | None:
-    """Returns the error that ended an environment: that of its own code rather than the library's one around it."""
+    """Returns the error that ended an environment: the error of its own code, rather than the library's error around
+    it.
+    """
     error = event.error
     cause = None if error is None else error.__cause__
     return cause if isinstance(cause, Exception) and type(error).__name__ == "TaskError" else error

@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Asked:
-    """The environment asks the model. `messages` are new to it."""
+    """The environment asks the model. `messages` are those that the model has not seen."""
 
     messages: list[Any]
 
@@ -40,7 +40,7 @@ class Exchange:
         self._may_score = asyncio.Event()
 
     async def ask(self, messages: list[Any]) -> Any:
-        """Asks the model. Returns its reply, or None if there will be none."""
+        """Asks the model. Returns the model's reply, or None if the attempt has ended."""
         self._reply = asyncio.get_running_loop().create_future()
         self._events.put_nowait(Asked(messages))
         return await self._reply
@@ -59,7 +59,7 @@ class Exchange:
         return await self._events.get()
 
     def reply(self, reply: Any) -> None:
-        """Passes the model's reply on, or None if there will be none."""
+        """Passes the model's reply on. None means that the attempt has ended."""
         assert self._reply is not None
         self._reply.set_result(reply)
 

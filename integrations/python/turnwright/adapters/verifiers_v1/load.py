@@ -100,8 +100,9 @@ class NewHosted(Hosted):
 
 
 def _create(name: str, config_type: Any, seat: str, args: dict[str, Any]) -> Any:
-    """Returns an environment whose agent is a plain conversation in this process. Arguments go to the task set's
-    configuration if it has such a field, and else to the environment's."""
+    """Returns an environment whose agent is a plain conversation in this process. Each argument goes to the task set's
+    configuration if that has such a field, otherwise to the environment's.
+    """
     from pydantic import ValidationError
     from verifiers.v1.utils.loaders import load_environment, taskset_config_type
 

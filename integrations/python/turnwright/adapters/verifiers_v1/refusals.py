@@ -1,4 +1,5 @@
-"""The reasons why an environment of verifiers' new stack cannot be driven turn by turn, seen before a run."""
+"""The reasons why an environment of verifiers' new stack cannot be played turn by turn. They are found before a run.
+"""
 
 from __future__ import annotations
 

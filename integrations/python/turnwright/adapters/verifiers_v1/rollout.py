@@ -42,8 +42,9 @@ class Rollout:
             self._messages.append(SystemMessage(content=task.data.system_prompt))
 
     async def segment(self, messages: list[Any]) -> list[Any]:
-        """Plays until the model answers without a call. Returns its messages and those of its tools, none if it was not
-        asked any more."""
+        """Plays until the model answers without a call. Returns the messages of the model and of its tools. Empty if
+        no reply came any more.
+        """
         self._messages += messages
         answered: list[Any] = []
         while not await self._is_stopped():
@@ -79,7 +80,9 @@ class Rollout:
         return message
 
     async def _is_stopped(self) -> bool:
-        """Asks limits and stops, as before each request to a model. The first that holds is the stop condition."""
+        """Checks the limits and stops, as verifiers does before each request to a model. The first one that holds is
+        the stop condition.
+        """
         from verifiers.v1.session import call_hook
         from verifiers.v1.trace import Trace
 

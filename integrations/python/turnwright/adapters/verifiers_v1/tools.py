@@ -14,7 +14,7 @@ class Tools:
         self._servers: dict[str, tuple[Any, Any]] = {}
 
     async def serve(self, toolsets: Sequence[Any], data: Any = None) -> None:
-        """Adds toolsets. `data` is the task's; None for toolsets that all tasks share."""
+        """Adds toolsets. `data` is the data of the task, or None for toolsets that all tasks share."""
         from mcp.server.mcpserver import MCPServer
         from verifiers.v1.utils.decorators import discover_decorated
 

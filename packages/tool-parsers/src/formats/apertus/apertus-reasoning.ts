@@ -7,10 +7,9 @@ const toolOpen = "<|tools_prefix|>[";
 const toolClose = "<|tools_suffix|>";
 
 /**
- * Apertus: any number of reasoning blocks; tool calls inside them are normal text.
+ * Apertus: the reasoning consists of any number of blocks. Tool calls inside a block are normal text.
  *
- * **Source:** sgl-project/sglang, `python/sglang/srt/parser/reasoning_parser.py`
- * (`Apertus2509Detector`).
+ * **Source:** sgl-project/sglang, `python/sglang/srt/parser/reasoning_parser.py` (`Apertus2509Detector`).
  */
 export const apertusReasoning = defineReasoning({
   name: "apertus2509",

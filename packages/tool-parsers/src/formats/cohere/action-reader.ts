@@ -1,10 +1,10 @@
 import { JsonEnd } from "./json-end.ts";
 import { rustSpace } from "../../shared/text/rust-space.ts";
 
-/** A call as it was written. Nothing in it is read as JSON. */
+/** A call as the model wrote it. No part of it is read as JSON. */
 export interface CohereCall {
   readonly name: string;
-  /** Empty if the call has no parameters. */
+  /** The text of the parameters. Empty if the call has none. */
   readonly argumentsText: string;
 }
 
@@ -21,12 +21,12 @@ const parametersStart = new RegExp(`"parameters":${rustSpace}*`, "g");
 const filledParameters = new RegExp(`"parameters":${rustSpace}*\\{${rustSpace}*"`, "g");
 const lineParts = new RegExp(`(\n)|(${rustSpace})|(?:(?!${rustSpace})[^])+`, "g");
 
-/** The most columns that a line of the parameters is moved to the left. */
+/** Maximum number of columns by which a line of the parameters is moved to the left. */
 const indentation = 8;
 
 /**
- * Reads the calls in the action blocks of a turn, which may be broken anywhere: an id, the first
- * name after it, and then its parameters. Any text may stand between them.
+ * Reads the calls in the action blocks of a turn, even of a turn that is malformed anywhere. A call is an id, the first
+ * name after the id, and then the parameters. Any text may stand between these parts.
  *
  * **Source:** cohere-ai/melody, `src/parsing/action_filter.rs`; PyPI's `cohere_melody` 0.15.3.
  */
@@ -38,19 +38,19 @@ export class ActionReader {
   #droppedSpaces = 0;
   #hasLineText = false;
 
-  /** The calls of which at least one part was read. */
+  /** The calls of which the reader has read at least one part. */
   get calls(): readonly CohereCall[] {
     return [...this.#calls.values()];
   }
 
-  /** Reads the text of one block, or the rest of it up to a special token. */
+  /** Reads the text of one block, or the text of a block that remains before a special token. */
   read(text: string): void {
     if (text.endsWith("\\")) return;
     const piece = new Piece(text);
     while (this.#step(piece));
   }
 
-  /** Reads the next part; false if no part is left. */
+  /** Reads the next part. Returns false if no part is left. */
   #step(piece: Piece): boolean {
     if (piece.isAtEnd) return false;
     switch (this.#place) {

@@ -8,12 +8,10 @@ const textClose = "<|END_TEXT|>";
 const actionOpen = "<|START_ACTION|>";
 
 /**
- * Cohere Command A. Everything up to the end of thinking, the text block or the action block is
- * reasoning. Of the rest, the normal text is the text block, or everything if there is an action
- * block.
+ * Cohere Command A. Everything up to the end of thinking, the text block or the action block is reasoning. Of the text
+ * after the reasoning, the normal text is the text block, or all of it if there is an action block.
  *
- * **Source:** sgl-project/sglang, `python/sglang/srt/parser/reasoning_parser.py`
- * (`CohereCommand4Detector`).
+ * **Source:** sgl-project/sglang, `python/sglang/srt/parser/reasoning_parser.py` (`CohereCommand4Detector`).
  */
 export const cohereCommand4Reasoning = defineReasoning({
   name: "cohere_command4",

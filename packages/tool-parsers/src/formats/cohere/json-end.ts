@@ -1,9 +1,9 @@
 /**
- * Finds the end of a JSON value that may arrive in pieces: the shortest prefix of everything pushed
- * that is valid JSON. For a number that is its first digit.
+ * Finds the end of a JSON value that may arrive in pieces. The value is the shortest prefix of all pieces that is valid
+ * JSON, so a number ends at its first digit.
  *
- * **Source:** `serde_json::from_str`, tried on each beginning (nesting below 128, finite numbers,
- * no surrogate without its other half).
+ * **Source:** `serde_json::from_str`, tried on each beginning (nesting below 128, finite numbers, no surrogate without
+ * its other half).
  */
 export class JsonEnd {
   readonly #pieces: string[] = [];
@@ -12,12 +12,10 @@ export class JsonEnd {
   #deepest = 0;
   #inString = false;
   #isEscaped = false;
-  /** The part of a literal, or of a negative number, that was read. */
+  /** The part of a literal, or of a negative number, that was read so far. */
   #scalar = "";
 
-  /**
-   * Returns the place in the piece after the value, or -1 if the value does not end in this piece.
-   */
+  /** Returns the position in the piece after the value, or -1 if the value does not end in this piece. */
   push(piece: string): number {
     if (this.#state === "never") return -1;
     for (let index = 0; index < piece.length; index++) {

@@ -3,8 +3,8 @@ import type { ReasoningOptions, ReasoningResult } from "../../reasoning/reasonin
 import { findReasoningEnd, readCohereTurn, type CohereFormat } from "./read-cohere-turn.ts";
 
 /**
- * vLLM's reasoning of a Cohere turn. The normal text is the answer. If a tool-call parser reads it
- * afterwards, it is a text from which that parser gets the same answer and the same calls.
+ * vLLM's reasoning of a Cohere turn. The normal text is the answer. If a tool-call parser reads the normal text
+ * afterwards, the normal text is instead one from which that parser gets the same answer and the same calls.
  */
 export function splitCohere(
   text: string,

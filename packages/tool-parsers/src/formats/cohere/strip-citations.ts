@@ -3,20 +3,20 @@ import { holdBackLength } from "../../hold-back.ts";
 const open = "<co>";
 const close = "</co: ";
 
-/** The visible text of a text with citations, and the length of the text that was read for it. */
+/** The visible text of a text with citations, and the number of UTF-16 code units that were read for it. */
 interface CitedText {
   readonly text: string;
-  /** The count of UTF-16 code units that were read. */
+  /** The number of UTF-16 code units that were read. */
   readonly length: number;
   /** True if the text contains a citation. */
   readonly isCited: boolean;
-  /** True if the rest begins with an unclosed citation, and its text is visible already. */
+  /** True if the unread text begins with an unclosed citation, and `text` already has its text. */
   readonly isOpen: boolean;
 }
 
 /**
- * Removes citation marks, `<co>…</co: 0:[1]>`, from a text. An incomplete mark at the end is left
- * unread, and so is everything from a closing mark without an opening one.
+ * Removes citation marks, `<co>…</co: 0:[1]>`, from a text. An incomplete mark at the end is left unread. If a closing
+ * mark has no opening mark, the closing mark and all text after it are left unread too.
  *
  * **Source:** cohere-ai/melody, `src/parsing/citations_filter.rs`; PyPI's `cohere_melody` 0.15.3.
  */

@@ -15,11 +15,11 @@ import { catchPython } from "../../shared/python/python-catch.ts";
 import { parsePythonFloat, parsePythonInt } from "../../shared/python/python-number.ts";
 import { propertiesOfSchema } from "../../sglang/sglang-parameters.ts";
 
-/** The most references and alternatives that are followed in a row. */
+/** Maximum number of references and alternatives that are followed in a row. */
 const maxDepth = 10;
 /**
- * The most schemas that are visited for one parameter. In a schema from outside they can double
- * with each reference.
+ * Maximum number of schemas that are visited for one parameter. In a client's schema, the number can double with each
+ * reference.
  */
 const maxSteps = 5_000;
 

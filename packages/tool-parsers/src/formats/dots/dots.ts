@@ -99,8 +99,7 @@ function readEntries(content: string, context: ParseContext): PyDict[] {
 }
 
 /**
- * Finds the closed elements, in order. A name reaches to the end of the tag, without the quotes
- * around it.
+ * Finds the closed elements, in order. A name extends to the end of the tag. The quotes around the name are dropped.
  */
 function findElements(text: string, head: RegExp, elementClose: string): NamedElement[] {
   const found: NamedElement[] = [];

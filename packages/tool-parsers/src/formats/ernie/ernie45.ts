@@ -48,7 +48,7 @@ function extract(text: string): VllmExtraction {
 }
 
 /**
- * Ernie 4.5: JSON objects between tags. One that is not JSON loses all calls.
+ * Ernie 4.5: JSON objects between tags. If one object is not JSON, all calls are lost.
  *
  * **Source:** vllm-project/vllm 0.33, `vllm/tool_parsers/ernie45_tool_parser.py`.
  */

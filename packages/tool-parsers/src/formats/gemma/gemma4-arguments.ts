@@ -10,16 +10,16 @@ import { skipCharacters } from "../../shared/text/skip-characters.ts";
 
 const quote = '<|"|>';
 
-/** The deepest nesting that is read, as Python's recursion limit does. */
+/** Maximum nesting that is read. It stands for Python's recursion limit. */
 const MAX_DEPTH = 512;
 
 /**
- * The most times, in multiples of the text's length, that nested values may be read again. It keeps
- * the time linear.
+ * Maximum number of times that nested values may be read again, in multiples of the text's length. The limit keeps the
+ * time linear.
  */
 const MAX_READS = 64;
 
-/** The engine to read as. vLLM leaves values as text, and drops the unfinished end of a nested value. */
+/** The engine whose parser is reproduced. vLLM leaves values as text, and drops the unfinished end of a nested value. */
 type GemmaDialect = "sglang" | "vllm";
 
 /**
@@ -74,7 +74,7 @@ function findGemmaEnd(
 /** A part of the text that contains members or items. */
 interface Piece {
   readonly text: string;
-  /** True if its closing bracket is missing, which only vLLM takes into account. */
+  /** True if the closing bracket of the part is missing. Only vLLM takes this into account. */
   readonly isPartial: boolean;
   readonly depth: number;
 }
@@ -138,7 +138,7 @@ class GemmaReader {
     }
   }
 
-  /** The value at `start`; `undefined` if reading ends there, as only in vLLM. */
+  /** Returns the value at `start`, or `undefined` if the reading ends there. Only vLLM's reading can end there. */
   #readItem(
     { text, isPartial, depth }: Piece,
     start: number,

@@ -38,7 +38,7 @@ interface CallParts {
 /** Splits the inside of a call; `undefined` if it has no name. */
 type SplitCall = (inner: string) => CallParts | undefined;
 
-/** GLM 4.5: the name ends with its line. A backslash followed by `n` is a line break as well. */
+/** GLM 4.5: the name ends with its line. A backslash followed by `n` counts as a line break too. */
 function splitAtLineBreak(inner: string): CallParts | undefined {
   const match = /\\n|\n/.exec(inner);
   if (match === null) return undefined;

@@ -13,25 +13,24 @@ import { catchPython } from "../../shared/python/python-catch.ts";
 import { schemaTypeOf } from "../../shared/schema/schema-type.ts";
 
 /**
- * The most schemas that one question visits. In a schema from outside they can double with each
- * reference.
+ * Maximum number of schemas that one question visits. In a client's schema, the number can double with each reference.
  */
 const maxSteps = 5_000;
 
-/** Names of types; `undefined` if the schema does not restrict them. */
+/** The names of the allowed types; `undefined` if the schema does not restrict them. */
 type Types = ReadonlySet<PyValue> | undefined;
 
 /** A question about the types that a schema allows. */
 interface Question {
-  /** The parameter in question. Absent for the schema's own value. */
+  /** The parameter that the question is about. Absent for the schema's own value. */
   readonly key?: string;
-  /** The known values of other parameters, which alternatives must agree with. */
+  /** The known values of other parameters. Alternatives of the schema that disagree with them do not count. */
   readonly known?: PyDict;
-  /** The value, if only the types of equal constants count. */
+  /** The value of the parameter. If present, only the types of constants that equal it count. */
   readonly value?: PyValue;
 }
 
-/** JSON Schema's name for the type of a value; whole floats are integers. */
+/** Returns JSON Schema's name for the type of a value. Floats without a fraction are integers. */
 export function jsonTypeOf(value: PyValue): string {
   return typeof value === "number" && Number.isInteger(value) ? "integer" : schemaTypeOf(value);
 }

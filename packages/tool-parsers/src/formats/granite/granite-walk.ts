@@ -6,8 +6,8 @@ export const graniteMarkers = ["<|tool_call|>", "<tool_call>"] as const;
 const markerPattern = /<\|tool_call\|>|<tool_call>/g;
 
 /**
- * Walks through a text in which a JSON list of calls follows each marker. Every object of the list
- * is a call, closed or not. Anything else in the list ends it, and the rest is text.
+ * Walks through a text in which a JSON list of calls follows each marker. Every object of the list is a call, closed or
+ * not. Anything else in the list ends the list, and the text up to the next marker is normal text.
  */
 export function walkGranite(text: string): EngineWalk {
   const found: EngineWalk = { before: "", after: "", reasoning: "", slots: [] };
@@ -32,7 +32,7 @@ export function walkGranite(text: string): EngineWalk {
   return found;
 }
 
-/** Reads the objects of a list, and finds the end of the list or the first other thing in it. */
+/** Reads the objects of a list. Also finds the end of the list, or the first part of it that is not an object. */
 function readList(
   text: string,
   start: number,
@@ -52,8 +52,8 @@ function readList(
 }
 
 /**
- * Finds the end of the object that opens at `start`, given the brackets that nest; the end of the
- * text if it is cut off.
+ * Finds the end of the object that opens at `start`, given the brackets that nest. For an object that is cut off, this
+ * is the end of the text.
  */
 export function findObjectEnd(
   text: string,

@@ -10,7 +10,8 @@ export interface HarmonyMessage {
   readonly contentType: string | undefined;
   readonly text: string;
   /**
-   * The place from the start of the header to the end of the closing token, in UTF-16 code units.
+   * The message's place in the text, from the start of the header to the end of the closing token, in UTF-16 code
+   * units.
    */
   readonly span: readonly [start: number, end: number];
 }
@@ -63,7 +64,7 @@ class MessageReader {
   readonly #text: string;
   readonly #messages: HarmonyMessage[] = [];
   #state: State = { type: "header", start: 0, textStart: 0 };
-  /** The role of the first message, which the prompt has named. */
+  /** The role of the first message, which the prompt has named. `undefined` after that message's header. */
   #role: HarmonyRole | undefined = "assistant";
   /** The text that was read since the last message ended. */
   #unfinished: string[] = [];
@@ -72,7 +73,7 @@ class MessageReader {
     this.#text = text;
   }
 
-  /** Skips text, which has no meaning until the next token. */
+  /** Skips text, which has no meaning before the next token. Text of a header is collected. */
   skipText(start: number, end: number): void {
     if (this.#state.type === "header") this.#unfinished.push(this.#text.slice(start, end));
   }
@@ -169,7 +170,10 @@ function tidy(header: string): string {
   return rustTrimStart(trimmed.replaceAll(constrainMark, ` ${constrainMark}`));
 }
 
-/** The role that a header names. An unknown name is that of a tool, if more text follows. */
+/**
+ * Returns the role that the first part of a header names; `undefined` if there is none. An unknown name is that of a
+ * tool if it begins with `to=` or if another part follows. The function then removes the name from `parts`.
+ */
 function takeRole(parts: string[]): HarmonyRole | undefined {
   const [first] = parts;
   if (first === undefined) return undefined;

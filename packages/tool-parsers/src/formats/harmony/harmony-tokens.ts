@@ -29,7 +29,7 @@ export function tokenizeHarmony(text: string): HarmonyToken[] {
   const tokens: HarmonyToken[] = [];
   let hasUnknown = false;
   let position = 0;
-  /** The place after which the text contains no `|>`. */
+  /** The position after which the text contains no `|>`. */
   let lastClose = text.length;
   while (position < text.length) {
     const marker = text.indexOf("<|", position);

@@ -92,8 +92,8 @@ function extract(text: string): VllmExtraction {
 }
 
 /**
- * vLLM's reasoning of a turn. The normal text is the answer. If a tool-call parser reads it
- * afterwards, it is the complete turn, of which that parser drops the reasoning.
+ * vLLM's reasoning of a turn. The normal text is the answer. If a tool-call parser reads the normal text afterwards,
+ * the normal text is instead the complete turn, and that parser drops the reasoning.
  */
 export function splitAsVllm(
   text: string,

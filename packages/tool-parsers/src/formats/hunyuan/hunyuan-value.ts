@@ -98,7 +98,7 @@ function readNumber(text: string): PyValue | undefined {
   return catchPython<PyValue>(read, "ValueError");
 }
 
-/** The schema with its list of types written as alternatives, as Hunyuan's values know them. */
+/** Returns the schema with its list of types written as alternatives (`anyOf`). */
 export function alternativesOf(schema: PyDict): PyDict {
   const types = schema.get("type");
   if (!isPyList(types)) return schema;

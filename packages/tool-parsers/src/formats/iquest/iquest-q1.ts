@@ -45,7 +45,7 @@ function toCompat({ name, literal }: ReadCall, context: ParseContext): CompatCal
   return callsNamed(name, isReported ? requireJson(literal) : literal.value, context);
 }
 
-/** Reads a call; `undefined` if it has no name, or if text stands between the arguments. */
+/** Reads a call. Returns `undefined` if the call has no name, or if text stands between the arguments. */
 function readCall(body: string, context: ParseContext): ReadCall | undefined {
   const argument = body.indexOf("<arg_key>");
   const name = pythonStrip(argument === -1 ? body : body.slice(0, argument));

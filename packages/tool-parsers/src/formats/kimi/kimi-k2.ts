@@ -75,7 +75,8 @@ function findCalls(text: string): CallParts[] {
 }
 
 /**
- * The places where arguments can end: a closing brace with only white space before the end marker.
+ * Returns the positions where arguments can end: those of a closing brace with only white space between it and the end
+ * marker.
  */
 function findArgumentEnds(text: string): { brace: number; end: number }[] {
   return indexesOf(text, close).flatMap((marker) => {

@@ -6,12 +6,10 @@ import type { ReasoningResult } from "../../reasoning/reasoning-parser.ts";
 const { thinkOpen, thinkClose, responseOpen, responseClose, toolsOpen } = kimiK3;
 
 /**
- * Kimi K3: the think channel, which the prompt may have opened. A tools channel also ends it, and
- * so does a response channel if the think channel is never closed. The wrappers of the rest are
- * dropped.
+ * Kimi K3: the think channel, which the prompt may have opened. A tools channel also ends it, and so does a response
+ * channel if the think channel is never closed. The markers around the other text are dropped.
  *
- * **Source:** sgl-project/sglang, `python/sglang/srt/parser/reasoning_parser.py`
- * (`KimiK3Detector`).
+ * **Source:** sgl-project/sglang, `python/sglang/srt/parser/reasoning_parser.py` (`KimiK3Detector`).
  */
 export const kimiK3Reasoning = defineReasoning({
   name: "kimi_k3",
@@ -32,7 +30,7 @@ export const kimiK3Reasoning = defineReasoning({
   },
 });
 
-/** True if the end of an answer comes first. The text before it was then no reasoning. */
+/** True if the end of an answer comes before all other markers. The text before it was then no reasoning. */
 function skipsThinking(text: string, start: number): boolean {
   const end = text.indexOf(responseClose, start);
   const others = [thinkClose, responseOpen, toolsOpen].map((tag) => text.indexOf(tag, start));

@@ -77,8 +77,8 @@ function readCall(attributes: ReadonlyMap<string, string>, body: string): VllmCa
 }
 
 /**
- * The inside of the first response channel, which may follow the calls; otherwise the text before
- * them.
+ * Returns the inside of the first response channel, which may follow the calls. Without such a channel, returns the
+ * text before the calls.
  */
 function readContent(text: string, before: string): string {
   const start = responseOpen.exec(text);

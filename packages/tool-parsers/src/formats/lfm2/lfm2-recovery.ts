@@ -4,7 +4,7 @@ import { parseFirstStatement, type Expression } from "../../shared/python-source
 import { dropLeadingZeros, escapeControls, renameReserved, splitCalls } from "./lfm2-rewrites.ts";
 import { skipPythonSpace } from "../../shared/text/skip-characters.ts";
 
-/** Calls that were read from a text, which may have been rewritten. */
+/** A statement that was read from a text or from a rewrite of the text. */
 interface RecoveredStatement {
   readonly statement: Expression | undefined;
   /** True if argument names that Python reserves were renamed. */
@@ -13,7 +13,7 @@ interface RecoveredStatement {
 
 type Call = Extract<Expression, { type: "call" }>;
 
-/** The most readings of a broken string that are tried. It keeps the time linear. */
+/** Maximum number of readings of a broken string that are tried. The limit keeps the time linear. */
 const maxReadings = 32;
 
 /**

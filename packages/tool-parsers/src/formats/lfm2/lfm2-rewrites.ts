@@ -63,14 +63,14 @@ export function renameReserved(text: string): string {
   });
 }
 
-/** The last sign before a place. A string counts as a sign. */
+/** Returns the last sign before a position. A string counts as one sign. */
 function signBefore(text: string, index: number, lastSign: string): string {
   let place = index - 1;
   while (place >= 0 && isPythonSpace(text.charCodeAt(place))) place -= 1;
   return text[place] === "'" || text[place] === '"' ? "'" : lastSign;
 }
 
-/** Returns the name of an argument as it was before `renameReserved()`. */
+/** Returns the original name of an argument that `renameReserved()` renamed; any other name unchanged. */
 export function restoreReserved(key: string): string {
   const name = key.endsWith(reservedSuffix) ? key.slice(0, -reservedSuffix.length) : key;
   return keywords.has(name) ? name : key;
@@ -105,10 +105,7 @@ export function escapeControls(text: string): string {
   );
 }
 
-/**
- * Splits a list of calls at its outermost commas. Brackets inside strings count unless strings are
- * respected.
- */
+/** Splits a list of calls at its outermost commas. If `respectsStrings` is false, brackets inside strings count too. */
 export function splitCalls(source: string, respectsStrings: boolean): string[] {
   const text = /^\[[^]*\]$/.test(source) ? source.slice(1, -1) : source;
   const segments: string[] = [];

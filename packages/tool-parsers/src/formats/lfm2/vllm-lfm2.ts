@@ -40,7 +40,7 @@ function readCalls(source: string, context: ParseContext): VllmCall[] {
 }
 
 /**
- * vLLM's parser for LFM2: reads the first block as Python. Its end may be missing.
+ * vLLM's parser for LFM2: reads the first block as Python. The end of the block may be missing.
  *
  * **Source:** vllm-project/vllm, `vllm/tool_parsers/lfm2_tool_parser.py`.
  */

@@ -20,8 +20,8 @@ import { writeJson } from "../../shared/json/write-json.ts";
 const tag = "<|python_tag|>";
 
 /**
- * The most times, in multiples of the text's length, that objects inside objects may be read again
- * after the outer one failed. It is enough for any real call, and keeps the time linear.
+ * Maximum number of times, in multiples of the text's length, that objects inside objects may be read again after the
+ * outer object failed. The limit is enough for any real call, and keeps the time linear.
  */
 const MAX_READS = 32;
 
@@ -87,7 +87,7 @@ function readObjects(text: string): ReadObject[] {
   return objects;
 }
 
-/** The place after the character that separates objects. It is a code point in Python. */
+/** Returns the position after the character that separates objects. The character is a code point, as in Python. */
 function skipCharacter(text: string, index: number): number {
   return index + ((text.codePointAt(index) ?? 0) > 0xffff ? 2 : 1);
 }
@@ -116,14 +116,14 @@ function readDict(source: string): PyValue | undefined {
 class BraceIndex {
   readonly #text: string;
   #depths: Int32Array | undefined;
-  /** The places of closing braces in order, by the depth after them. */
+  /** The positions of closing braces in ascending order, by the nesting depth after the brace. */
   #closings = new Map<number, number[]>();
 
   constructor(text: string) {
     this.#text = text;
   }
 
-  /** The place after the first closing brace at which all braces since `start` balance. */
+  /** Returns the position after the first closing brace that balances all braces since `start`. */
   endOfDict(start: number): number | undefined {
     this.#depths ??= this.#countDepths();
     const places = this.#closings.get(this.#depths[start] ?? 0) ?? [];
@@ -174,7 +174,10 @@ function findBlocks(text: string): Block[] {
   return [...blocks, ...readGap(text, position, text.length)];
 }
 
-/** Returns a block for the object that cannot be read in the text before, between or after objects, if there is one. */
+/**
+ * Looks for an object that cannot be read in the text before, between or after objects. Returns its block, if there is
+ * one.
+ */
 function readGap(text: string, start: number, end: number): Block[] {
   const gap = text.slice(start, end);
   const opens = gap.indexOf("{");

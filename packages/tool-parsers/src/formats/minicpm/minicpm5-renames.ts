@@ -6,7 +6,7 @@ interface NamedCall {
   readonly values: ReadonlyMap<string, PyValue>;
 }
 
-/** A tool that the model calls by other names. */
+/** A tool of the request, and the other names by which the model calls it. */
 interface Rename {
   readonly from: readonly string[];
   readonly to: string;
@@ -81,7 +81,9 @@ export function renameMiniCpmCall(
   return { name: rename.to, values };
 }
 
-/** Python's `or` over the arguments: the first that is not empty, else the last. */
+/**
+ * Returns the result of Python's `or` over the arguments: the first argument that is not empty, otherwise the last one.
+ */
 function findValue({ values }: NamedCall, keys: readonly string[]): PyValue | undefined {
   const key = keys.find((name) => pythonTruthy(values.get(name) ?? null)) ?? keys.at(-1) ?? "";
   return values.get(key);

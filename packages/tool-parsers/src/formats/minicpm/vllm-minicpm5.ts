@@ -99,7 +99,7 @@ function readCall(
   return { name, argumentsText: writeJson(values) };
 }
 
-/** Strips the values of a block that is not XML, except those in a CDATA section. */
+/** Trims white space around the values of a call whose block is not XML. Values in a CDATA section stay as they are. */
 function trimPattern({ name, parameters }: MiniCpmCall): MiniCpmCall {
   return {
     name,

@@ -58,7 +58,7 @@ function detect(text: string, context: ParseContext): EngineResult {
 /**
  * Reads a call.
  *
- * @throws PythonError if a value cannot be converted. The engine does not catch it.
+ * @throws PythonError if a value cannot be converted. The engine does not catch this exception.
  */
 function readCall(
   invoke: string,
@@ -95,7 +95,10 @@ function findTypes(name: string, key: string, context: ParseContext): ReadonlySe
 
 type Conversion = (text: string) => PyValue | undefined;
 
-/** Converts by type, the most specific type first; `undefined` if the text does not fit. */
+/**
+ * The conversions of a text, by the names of the type, most specific type first. A conversion returns `undefined` if
+ * the text does not fit.
+ */
 const conversions: readonly (readonly [names: readonly string[], convert: Conversion])[] = [
   [["integer", "int"], (text) => catchPython(() => parsePythonInt(text), "ValueError")],
   [["number", "float"], (text) => catchPython(() => parsePythonNumber(text), "ValueError")],

@@ -97,7 +97,10 @@ function isUntyped(schema: PyDict | undefined): boolean {
   return typesOf(schema).length === 0 && !hasParts;
 }
 
-/** Makes a list of a first `item`. A later element of another name makes it an object again. */
+/**
+ * Makes a list of a value with an `item` as its first element. A later element of another name turns the list into an
+ * object again.
+ */
 function inferContainer(frame: Frame, tag: string): void {
   const { value } = frame;
   if (tag === "item") {

@@ -30,7 +30,7 @@ function dropStrayClose(text: string): string {
   return trimmed.startsWith(tags.close) ? trimmed.slice(tags.close.length) : text;
 }
 
-/** Holds back the start of a text until it shows whether it is a stray closing tag. */
+/** A stream that holds back the start of a text until it is clear whether the start is a stray closing tag. */
 class StrayCloseStream implements ReasoningStream {
   readonly #inner: ReasoningStream;
   /** The white space at the start of the text. */

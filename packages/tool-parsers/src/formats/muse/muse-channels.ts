@@ -19,17 +19,17 @@ export const muse = {
 
 /** A part of a turn. The texts of all parts, in order, make up the turn. */
 type MusePiece =
-  /** White space before a header. */
+  /** A piece of white space before a header. */
   | { readonly type: "space"; readonly text: string }
   | {
       readonly type: "channel";
-      /** The recipient of the channel; absent for text outside any channel. */
+      /** The recipient of the channel. Absent for text outside any channel. */
       readonly recipient?: string;
       /** The header, from its start to the end of its message marker. */
       readonly header: string;
       readonly body: string;
       readonly bodyStart: number;
-      /** `<|eom|>` or `<|eot|>`; empty if the turn was cut off. */
+      /** The marker that ends the channel: `<|eom|>` or `<|eot|>`. Empty if the turn was cut off. */
       readonly terminator: string;
     }
   /** A header without a message marker. */

@@ -2,17 +2,16 @@ import { muse as markers } from "./muse-channels.ts";
 
 /** A message of a turn. */
 export interface MuseMessage {
-  /** Absent if the header names no recipient. */
+  /** The recipient in the message's header, or `undefined` if the header names none. */
   readonly recipient: string | undefined;
   readonly body: string;
 }
 
 /**
- * Finds the messages of a turn. Each reaches from its header to its end, or to the start of the
- * next header.
+ * Finds the messages of a turn. A message extends from its header to its end marker, or to the start of the next
+ * header.
  *
- * **Source:** vllm-project/vllm 0.33, `_iter_messages()` of
- * `vllm/tool_parsers/muse_tool_parser.py`.
+ * **Source:** vllm-project/vllm 0.33, `_iter_messages()` of `vllm/tool_parsers/muse_tool_parser.py`.
  */
 export function* iterateMuseMessages(text: string): Iterable<MuseMessage> {
   const ends = /<\|eo[mt]\|>/g;

@@ -4,12 +4,10 @@ import { defineReasoning } from "../../reasoning/define-reasoning.ts";
 import type { ReasoningResult } from "../../reasoning/reasoning-parser.ts";
 
 /**
- * Muse: the channel to itself is reasoning. Channels to tools keep their framing for the tool-call
- * parser. If such a parser is active and the turn contains a call, the channel to the user keeps
- * its framing too.
+ * Muse: the channel from the model to itself is reasoning. Channels to tools keep their framing for the tool-call
+ * parser. If such a parser is active and the turn contains a call, the channel to the user keeps its framing too.
  *
- * **Source:** sgl-project/sglang, `python/sglang/srt/parser/reasoning_parser.py`
- * (`MuseGlimmerDetector`).
+ * **Source:** sgl-project/sglang, `python/sglang/srt/parser/reasoning_parser.py` (`MuseGlimmerDetector`).
  */
 export const museReasoning = defineReasoning({
   name: "muse",

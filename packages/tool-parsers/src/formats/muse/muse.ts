@@ -23,7 +23,7 @@ import { holdsAll } from "../../tool-call-stream.ts";
 const invokeTag = { name: "atem:invoke", attribute: "name" };
 const parameterClose = "</atem:parameter>";
 
-/** A call and its place in a channel to a tool. */
+/** A call, and its place in a channel to a tool. */
 interface Invoke {
   readonly name: string;
   readonly body: string;

@@ -28,7 +28,7 @@ function listOf(text: string): string {
   return `[${lines.filter((line) => line !== "").join(", ")}]`;
 }
 
-/** Reads each line as a call. Brackets around the line make it a list for the finder. */
+/** Reads each line as a call. The line is read within added brackets, so that it has the form of a list of calls. */
 function readBlocks({ span, inner, innerStart }: Frame): Block[] {
   const blocks: Block[] = [];
   let lineStart = innerStart;

@@ -34,7 +34,7 @@ function cutPartialMarker(text: string): string {
 
 const toContent = { to: "content" } as const;
 
-/** The arguments unchanged, without a marker after complete ones. */
+/** Returns the arguments unchanged, but without a marker that follows complete arguments. */
 function cutArguments(body: string): string {
   const end = body.lastIndexOf(markerStart);
   const whole = body.slice(0, end === -1 ? undefined : end);

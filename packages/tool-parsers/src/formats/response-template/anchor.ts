@@ -6,7 +6,7 @@ import { searchLiterals, searchPattern, type TemplateSearch } from "./template-s
 /** The start or the end of a region: one of several literals, or a pattern. */
 export interface Anchor {
   readonly search: TemplateSearch;
-  /** Absent for a pattern. */
+  /** The literals. Absent for a pattern. */
   readonly literals?: readonly string[];
   /** True if more text could lengthen a match at the end of the text. */
   readonly canGrow: boolean;
@@ -62,7 +62,7 @@ function fromLiterals(literals: readonly string[]): Anchor {
 export interface AnchorMatch {
   readonly start: number;
   readonly end: number;
-  /** The texts of the named groups that took part. */
+  /** The texts of the named groups that took part in the match. */
   readonly captures: ReadonlyMap<string, string>;
 }
 

@@ -74,9 +74,7 @@ function coerceText(raw: string, types: readonly string[], dialect: Dialect): Py
   return raw;
 }
 
-/**
- * The types to cast to. If a string is allowed, only text that is the JSON of another type is cast.
- */
+/** Returns the types to cast to. If a string is allowed, a text is cast only if it is the JSON of another type. */
 function narrow(raw: string, types: readonly string[]): readonly string[] {
   if (!types.includes("string") || types.every((type) => type === "string")) return types;
   const decoded = catchPython(() => parsePythonJson(raw), "ValueError", "RecursionError");

@@ -16,7 +16,7 @@ import { compileTag } from "./tag-pattern.ts";
 import { requireDict, templateProblem, textOf } from "./template-problem.ts";
 
 /**
- * Reads the text of a region.
+ * A function that reads the text of a region.
  *
  * @throws PythonError if the original raises.
  */
@@ -28,7 +28,7 @@ interface ContentOptions {
   readonly forgivesDepth: boolean;
 }
 
-/** The deepest nesting of readers of values. */
+/** Maximum nesting of readers of values. */
 const MAX_DEPTH = 20;
 
 /**

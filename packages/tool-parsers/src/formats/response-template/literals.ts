@@ -1,6 +1,6 @@
 const escapes: Readonly<Partial<Record<string, string>>> = { n: "\n", r: "\r", t: "\t" };
 
-/** The most texts that a pattern may stand for. */
+/** Maximum number of texts that a pattern may stand for. */
 const MAX_LITERALS = 16;
 
 /**

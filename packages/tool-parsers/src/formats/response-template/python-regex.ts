@@ -86,7 +86,9 @@ function canBeEmpty(node: PatternNode): boolean {
 }
 
 /**
- * @throws PatternError for repetitions and look-around that the package and JavaScript match apart.
+ * Refuses repetitions and look-around that JavaScript matches differently.
+ *
+ * @throws PatternError for such a part.
  */
 function checkRepetitions(node: PatternNode): void {
   const hasGroup = partsOf(node).some((part) => namesIn(part).length > 0);

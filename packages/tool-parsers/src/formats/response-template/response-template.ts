@@ -15,7 +15,7 @@ import { findMixedText } from "./transform.ts";
 /** A part of a message, as a response template describes it. */
 export interface TemplateField {
   readonly name: string;
-  /** Absent for the field that takes the text outside all others. */
+  /** The start of the field's region. Absent for the field that takes the text outside all others. */
   readonly open?: Anchor;
   readonly close?: Anchor;
   readonly read: ContentReader;

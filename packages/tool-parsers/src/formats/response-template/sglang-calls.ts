@@ -17,7 +17,7 @@ import { typeProperties } from "./typed-parameters.ts";
 import { walkRegions, type Region, type Walk } from "./walk-regions.ts";
 import { writeJson } from "../../shared/json/write-json.ts";
 
-/** The field that takes the text outside the calls. */
+/** The field for the text outside the calls. */
 const passing: TemplateField = {
   name: "normal",
   read: (text) => text,

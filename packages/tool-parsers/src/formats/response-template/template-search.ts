@@ -4,18 +4,18 @@ import type { PatternNode } from "../../pattern/pattern-node.ts";
 import { StepBudget, StepLimitError } from "../../pattern/step-budget.ts";
 import { templateProblem } from "./template-problem.ts";
 
-/** Finds the first match in a text at or after a place. */
+/** A function that finds the first match in a text at or after a position. */
 export type TemplateSearch = (text: string, from: number) => PatternMatch | undefined;
 
-/** The steps that a search may take, plus those for each character of the text. */
+/** Number of steps that a search may take, in addition to those for each character of the text. */
 const baseSteps = 1_000_000;
 const stepsPerCharacter = 100;
 
 /**
  * Makes the linear-time search for a template's pattern, which runs on sampled text.
  *
- * @throws UsageError for a pattern that is too large. The search throws it for a text that takes
- *   too many steps.
+ * @throws UsageError for a pattern that is too large. The returned search throws UsageError for a text that takes too
+ *   many steps.
  */
 export function searchPattern(node: PatternNode, place: string): TemplateSearch {
   const { find } = compile(node, place);

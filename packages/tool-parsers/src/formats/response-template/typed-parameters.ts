@@ -48,8 +48,8 @@ export function typeProperties(parameters: PyDict): PyDict | undefined {
 }
 
 /**
- * The most schemas that are visited for one parameter. In a schema from outside they can double
- * with each reference.
+ * Maximum number of schemas that are visited for one parameter. In a client's schema, the number can double with each
+ * reference.
  */
 const maxSteps = 5_000;
 

@@ -34,8 +34,8 @@ export function walkTurn(text: string, template: ResponseTemplate): Walk {
 }
 
 /**
- * Reads a turn by a response template as vLLM does. Reasoning is part of the text unless a
- * reasoning parser was chosen as well. A region of calls counts completely or not at all.
+ * Reads a turn by a response template as vLLM does. Reasoning is part of the text unless a reasoning parser was chosen
+ * as well. If one call of a region is incomplete, no call of the region counts.
  *
  * **Source:** vllm-project/vllm 0.33, `vllm/parser/response_template.py`.
  */

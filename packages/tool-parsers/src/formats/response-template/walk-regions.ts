@@ -2,7 +2,7 @@ import { holdBackLength } from "../../hold-back.ts";
 import { AnchorSearch, type AnchorMatch } from "./anchor.ts";
 import type { TemplateField } from "./response-template.ts";
 
-/** A part of the text that belongs to one field. */
+/** A part of the text that is read as one field. */
 export interface Region {
   readonly field: TemplateField;
   /** The start of the opening marker, or of the body if there is no opening. */
@@ -18,7 +18,7 @@ export interface Region {
 
 /** A text and its regions. */
 export interface Walk {
-  /** The text, with the missing rest of its last closing, if it stopped within one. */
+  /** The text. If the text stopped within its last closing marker, the missing part of the marker is added. */
   readonly text: string;
   readonly regions: readonly Region[];
 }
@@ -87,7 +87,7 @@ class Walker {
     this.#searches = new Map();
   }
 
-  /** The missing rest of a closing that the text stopped in. */
+  /** Returns the missing part of a closing marker within which the text stopped. */
   openClosingRest(): string {
     if (!this.#isOpen || this.#current === undefined) return "";
     const body = this.#text.slice(this.#bodyStart);
@@ -105,7 +105,7 @@ class Walker {
   /**
    * Processes the text.
    *
-   * @param isOver - True if no text follows, so that no match can grow.
+   * @param isOver - True if no further text arrives, so that no match can grow.
    */
   process(isOver: boolean): void {
     for (;;) {

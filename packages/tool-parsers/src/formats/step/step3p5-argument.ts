@@ -13,9 +13,8 @@ const numberType = /^(?:num|float)/;
 const booleanTypes: ReadonlySet<string> = new Set(["boolean", "bool", "binary"]);
 
 /**
- * Writes one argument while its value grows. After each piece, the complete value so far is
- * converted to text. Of this text, the characters after the length of the previous text are
- * written.
+ * Writes one argument while its value grows. After each piece, the complete value so far is converted to text, and the
+ * part of the text beyond the length of the previous text is written.
  */
 export class Step3p5Argument {
   readonly #type: string;
@@ -80,7 +79,7 @@ export class Step3p5Argument {
     return step3p5TextTypes.has(this.#type) ? writeJson(added).slice(1, -1) : added;
   }
 
-  /** The part of the value that was not written yet. The complete value is rarely read. */
+  /** Returns the part of the value's text that was not written yet. The complete value is rarely read. */
   #addedBy(data: string): string {
     const written = this.#converted;
     if (written !== undefined) {
@@ -97,7 +96,7 @@ export class Step3p5Argument {
   }
 }
 
-/** The place in the text after a count of characters. */
+/** Returns the position in the text after a number of characters. */
 function skipCharacters(text: string, count: number): number {
   const skipped = Array.from(text.slice(0, 2 * count)).slice(0, count);
   return skipped.join("").length;

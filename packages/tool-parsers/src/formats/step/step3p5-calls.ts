@@ -33,11 +33,11 @@ type CallId = number | undefined;
  * its own. Text outside of all calls has no name and is lost.
  */
 export class Step3p5Calls implements XmlHandlers {
-  /** Reads the document that is open. */
+  /** The reader of the document that is open. */
   document = new ExpatReader(this);
   /** Text around the calls that was not added to the content yet. */
   outerText: string[] = [];
-  /** The count of calls that have started. */
+  /** The number of calls that have started. */
   count = 0;
   /** The source of the open value, if it is read as a Python literal when it ends. */
   literal: string | undefined;
@@ -47,7 +47,7 @@ export class Step3p5Calls implements XmlHandlers {
   readonly #written = new Map<CallId, Written>();
   /** Calls with closed arguments. */
   readonly #closed = new Set<CallId>();
-  /** Calls for which an empty part was written, as it is at their start and at their end. */
+  /** Calls for which an empty part was written. This happens at a call's start and at its end. */
   readonly #bounded = new Set<CallId>();
   #call: CallId;
   #function: string | undefined;

@@ -19,8 +19,8 @@ const markup =
 const containerTypes = /^(?:(?:array|arr|sequence)$|dict|list)/;
 
 /**
- * Finds the next place of a string. Places must be requested in ascending order, and each part of
- * the text is searched once.
+ * Finds the next position of a string. Positions must be requested in ascending order, and each part of the text is
+ * searched once.
  */
 class Finder {
   readonly #text: string;
@@ -53,7 +53,7 @@ class Step3p5Walk {
   readonly #parameterClose: Finder;
   /** The pieces so far of a parameter's value that is parsed at its end; `undefined` for other values. */
   #kept: string[] | undefined;
-  /** The name of that parameter. */
+  /** The name of the parameter that `#kept` has pieces of. */
   #keptName: string | undefined;
 
   constructor(text: string, context: ParseContext) {
@@ -189,9 +189,8 @@ class Step3p5Walk {
   }
 
   /**
-   * Collects the pieces of a parameter's value if the complete value must be parsed at its end, as
-   * for a list. Returns the text to write now: nothing while pieces are collected, and pieces of
-   * other values at once.
+   * Collects the pieces of a parameter's value if the complete value must be parsed at its end, as for a list. Returns
+   * the text to write now: nothing while pieces are collected. Pieces of other values are written immediately.
    */
   #keep(kept: string[], piece: string, written: string): string {
     if (written.startsWith(parameterClose)) {

@@ -25,7 +25,7 @@ interface Piece {
   readonly span: readonly [start: number, end: number];
 }
 
-/** Find the text between fences, from `[TOOL_CALLS]` to the end of the line, and between tags. */
+/** Functions that find the text between fences, from `[TOOL_CALLS]` to the end of the line, and between tags. */
 const finders: readonly ((text: string) => Piece[])[] = [
   (text) =>
     findPieces(text, "```", "```").map((piece) => {

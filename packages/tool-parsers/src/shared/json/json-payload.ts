@@ -27,8 +27,8 @@ export function readJsonPrefix(text: string): JsonReading {
 }
 
 /**
- * True if a JSON value may stand at the start of the text, after white space. It is cheaper than a
- * failed reading, for texts that mention a marker thousands of times.
+ * True if a JSON value may stand at the start of the text, after white space. This check is cheaper than a failed
+ * reading, which matters for texts that mention a marker thousands of times.
  */
 export function mayBeginJson(text: string): boolean {
   return /^[[{"\-0-9tfnNI]/.test(text.charAt(skipCharacters(text, 0, jsonSpace)));

@@ -14,7 +14,7 @@ import { markerOnly, unclosed, invalidJson, type Frame } from "../tags/tag-block
 /** A format with JSON between an opening and a closing tag. */
 export interface JsonTagFormat extends CallFields {
   readonly open: string;
-  /** Absent if the JSON alone ends a call. */
+  /** The closing tag. Absent if the end of the JSON is the end of the call. */
   readonly close?: string;
   /** Returns the problem with the white space of a closed block, for formats that require some. */
   readonly checkFrame?: (inner: string) => Diagnostic | undefined;

@@ -59,7 +59,7 @@ function decodePrefix(text: string, skipsSpace: boolean): PyValue {
   return decodePythonJsonAt(text, start).value;
 }
 
-/** A closing bracket without an opening one. The library then falls back to a prefix. */
+/** The error for a closing bracket without an opening one. The library then falls back to a prefix. */
 class UnmatchedBracket extends Error {}
 
 function assertThat(condition: boolean): asserts condition {
@@ -233,7 +233,7 @@ function malformed(): PythonValueError {
 
 const literals = ["null", "true", "false", "Infinity", "-Infinity", "NaN"] as const;
 
-/** The deepest nesting that is read, as Python's recursion limit does. */
+/** Maximum nesting that is read. It stands for Python's recursion limit. */
 const MAX_DEPTH = 400;
 
 class Completer {

@@ -1,6 +1,6 @@
 import { type PyValue, stringifyPythonJson } from "../../../../python-values/src/index.ts";
 
-/** Python's `json.dumps(value, ensure_ascii=False)`, which the engines write arguments with. */
+/** Writes a value as Python's `json.dumps(value, ensure_ascii=False)`, by which the engines write arguments. */
 export function writeJson(value: PyValue): string {
   return stringifyPythonJson(value, { ensureAscii: false });
 }

@@ -74,9 +74,7 @@ interface KeywordArgument {
   readonly value: Expression;
 }
 
-/**
- * The deepest nesting that is read. CPython's parser refuses expressions that exhaust its stack.
- */
+/** Maximum nesting that is read. CPython's parser refuses expressions that exhaust its stack. */
 const MAX_DEPTH = 1000;
 
 /** Binary operators by precedence, loosest first. Comparisons and logic yield `other`. */
@@ -406,7 +404,7 @@ class ExpressionParser {
     return next.type === "operator" && next.text === "=";
   }
 
-  /** Reads `for … in … if …`; false if none is there. */
+  /** Reads `for … in … if …`. Returns false if there is none. */
   #readComprehension(): boolean {
     if (!this.#is("for") && !this.#is("async")) return false;
     while (this.#is("for") || this.#is("async")) {

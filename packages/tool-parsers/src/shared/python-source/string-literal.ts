@@ -23,7 +23,7 @@ const shortEscapes: Readonly<Record<string, string>> = {
   v: "\v",
 };
 
-/** The digits of the numeric escapes, by their letter. */
+/** The number of digits of the numeric escapes, by the letter of the escape. */
 const hexLengths: Readonly<Record<string, number>> = { x: 2, u: 4, U: 8 };
 
 /**

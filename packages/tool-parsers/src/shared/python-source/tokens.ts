@@ -32,7 +32,7 @@ export const keywords: ReadonlySet<string> = new Set(
   ).split(" "),
 );
 
-/** The most brackets that CPython allows to nest. */
+/** Maximum nesting of brackets that CPython allows. */
 const MAX_BRACKETS = 200;
 
 const spacePattern = /(?:[ \t\f]|\\\n)*(?:#[^\n]*)?/y;
@@ -70,7 +70,7 @@ export class TokenReader {
     this.#text = source.replace(/\r\n?/g, "\n");
   }
 
-  /** The count of brackets that are open after the last token. */
+  /** The number of brackets that are open after the last token. */
   get openBrackets(): number {
     return this.#brackets.length;
   }

@@ -11,11 +11,11 @@ import { parseExpression, type DictEntry, type Expression } from "../python-sour
 export interface PythonLiteral {
   /** The value. Tuples are lists, and keys of dictionaries are as `json.dumps()` writes them. */
   readonly value: PyValue;
-  /** True if `json.dumps()` accepts it. It refuses sets, bytes, complex numbers and `...`. */
+  /** True if `json.dumps()` accepts the value. It refuses sets, bytes, complex numbers and `...`. */
   readonly isJson: boolean;
 }
 
-/** A value that `json.dumps()` takes. */
+/** Makes the literal of a value that `json.dumps()` accepts. */
 export function jsonLiteral(value: PyValue): PythonLiteral {
   return { value, isJson: true };
 }
@@ -126,7 +126,7 @@ function toNumber(value: PyValue): number | undefined {
   return isNumber || typeof value === "boolean" ? Number(value) : undefined;
 }
 
-/** The key that `json.dumps()` writes for a dictionary key. */
+/** Returns the key of a JSON object that `json.dumps()` writes for a key of a dictionary. */
 export function toJsonKey(value: PyValue): string {
   if (typeof value === "string") return value;
   return isPyList(value) || isPyDict(value) ? "" : stringifyPythonJson(value);

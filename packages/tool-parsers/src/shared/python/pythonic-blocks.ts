@@ -10,7 +10,7 @@ import { divideSpan } from "../tags/between-tags.ts";
 /** Matches the possible start of a list of calls: a bracket, a name and an opening parenthesis. */
 const listStart = /\[\s{0,64}[A-Za-z_][\w.]{0,128}\(/g;
 
-/** Finds lists of Python calls in a text. A list ends with its bracket, outside of strings. */
+/** Finds lists of Python calls in a text. A list ends with its closing bracket outside of strings. */
 export function findPythonicBlocks(text: string, rules: ArgumentRules): Block[] {
   const starts = [...text.matchAll(listStart)].map(({ index }) => index);
   const brackets = new BracketMatcher(text);

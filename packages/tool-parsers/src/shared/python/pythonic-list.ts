@@ -25,11 +25,11 @@ const lastCall = sequence(
 );
 
 /**
- * The engines' pattern for a list of calls. Python's own engine takes exponential time for it; this
- * matcher finds the same match in linear time.
+ * The engines' pattern for a list of calls. Python's own engine takes exponential time for the pattern; this matcher
+ * finds the same match in linear time.
  *
- * **Source:** sgl-project/sglang, `python/sglang/srt/function_call/pythonic_detector.py`, and
- * vllm-project/vllm, `vllm/tool_parsers/pythonic_tool_parser.py`.
+ * **Source:** sgl-project/sglang, `python/sglang/srt/function_call/pythonic_detector.py`, and vllm-project/vllm,
+ * `vllm/tool_parsers/pythonic_tool_parser.py`.
  */
 const listMatcher = compileLinear(sequence("[", repeat(callThenComma), repeatOnce(lastCall), "]"));
 

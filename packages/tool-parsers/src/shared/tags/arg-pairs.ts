@@ -9,7 +9,7 @@ export interface ArgPairFormat {
   /** Default `<arg_value>`. */
   readonly valueOpen?: string;
   readonly valueClose?: string;
-  /** Tags of a type that may stand between key and value. Default: none. */
+  /** The opening tag of a type that may stand between key and value. Default: none. */
   readonly typeOpen?: string;
   readonly typeClose?: string;
   /**
@@ -18,12 +18,9 @@ export interface ArgPairFormat {
   readonly spelledBreaks?: boolean;
   /** True if white space excludes the separators U+001C to U+001F. Default false. */
   readonly unicodeSpace?: boolean;
-  /** True if nothing may stand between key and value. Default false. */
+  /** True if no text may stand between key and value. Default false. */
   readonly noGap?: boolean;
-  /**
-   * True if a key may contain `<`, and so reach past a closing tag that no value follows. Default
-   * true.
-   */
+  /** True if a key may contain `<`. It can then extend past a closing tag that no value follows. Default true. */
   readonly keyHoldsTags?: boolean;
 }
 

@@ -1,8 +1,8 @@
 import { indexesOf } from "../text/indexes-of.ts";
 
 /**
- * Decides if a place lies in a section: after an opening marker without a closing marker between it
- * and the place. Places must be given in ascending order.
+ * Decides if a position lies in a section: after an opening marker, without a closing marker between the marker and the
+ * position. Positions must be given in ascending order.
  */
 export class SectionTracker {
   readonly #openings: readonly number[];

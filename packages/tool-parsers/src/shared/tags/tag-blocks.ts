@@ -4,7 +4,7 @@ import { indexesOf } from "../text/indexes-of.ts";
 
 /** The text between an opening and a closing tag. */
 export interface Frame {
-  /** UTF-16 code units, tags included, end exclusive. */
+  /** The frame's place in the text, tags included, in UTF-16 code units, end exclusive. */
   readonly span: readonly [start: number, end: number];
   readonly inner: string;
   /** The start of `inner` in the text. */
@@ -21,7 +21,7 @@ export interface TagFormat {
    * only a mention.
    */
   readonly begins: RegExp;
-  /** Reads the blocks of a frame, closed or not. The caller adds the problem of an unclosed one. */
+  /** Reads the blocks of a frame, closed or not. The caller adds the problem of an unclosed frame. */
   readonly read: (frame: Frame, context: ParseContext) => readonly Block[];
 }
 
@@ -38,7 +38,7 @@ export function findTagBlocks(text: string, format: TagFormat, context: ParseCon
   });
 }
 
-/** The frames of a text, in order. An unclosed frame ends at the next opening tag. */
+/** Returns the frames of a text, in order. An unclosed frame ends at the next opening tag or at the text's end. */
 function findFrames(text: string, open: string, close: string): Frame[] {
   const openings = indexesOf(text, open);
   const closings = indexesOf(text, close);
