@@ -28,7 +28,7 @@ export type TextAction =
   | {
       readonly type: "mistake";
       readonly status: AttemptStatus;
-      /** The action's name, if it has one. */
+      /** The member `name` of the JSON. Absent if it is missing or not a string. */
       readonly name?: string;
       /** The error for the policy. */
       readonly observation: string;

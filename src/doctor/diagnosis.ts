@@ -112,20 +112,20 @@ export interface Diagnosis {
   readonly thresholds: Thresholds;
 }
 
-/** The largest values that count as healthy. */
+/** The borders between healthy values and findings. A value above its threshold is a finding, except for `roundedShare`. */
 export interface Thresholds {
   /** Mean absolute difference of tokens of the trainer's version, in nats. */
   readonly meanDifference: number;
   /** Mean absolute difference of tokens of other versions, in nats. */
   readonly staleDifference: number;
   /**
-   * The difference that rounding to 16 bits at the end explains, as a part of the mean absolute logprob. Smaller
-   * differences are not attributed to a cause.
+   * Maximum difference that rounding the results to 16 bits explains, as a fraction of the mean absolute logprob.
+   * Smaller differences are not attributed to a cause.
    */
   readonly roundedShare: number;
   /**
-   * The difference that 16 bits explain at the trainer's version, as a part of the mean absolute logprob. A larger
-   * difference is `other-weights`.
+   * Maximum difference that 16-bit numerics explain, as a fraction of the mean absolute logprob. Applies to tokens that
+   * the trainer's own version of the weights sampled. A larger difference is `other-weights`.
    */
   readonly numericsShare: number;
   /** Share of confident disagreements at the trainer's own version. */

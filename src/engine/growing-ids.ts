@@ -1,7 +1,7 @@
 import { growth, IdText } from "./id-text.ts";
 import type { TokenIds } from "./token-id.ts";
 
-/** The number of ids from which a list's text is kept. Writing the text of a shorter list is fast. */
+/** Minimum number of ids of a list whose JSON is kept. Writing a shorter list again is fast. */
 const minTextCount = 256;
 
 /** The list that owns a buffer. */

@@ -204,7 +204,7 @@ export class Gateway implements AsyncDisposable {
     return someCounts;
   }
 
-  /** Starts writing the counts that came after the journal's last line with counts. */
+  /** Starts writing the counts since the last ones in the journal. */
   #writeCounts(): void {
     const counts = this.#takeUnwritten();
     if (Object.keys(counts).length === 0) return;

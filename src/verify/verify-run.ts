@@ -3,6 +3,7 @@ import { UsageError } from "../errors.ts";
 import type { Files } from "../run/disk/files.ts";
 import { storedFiles } from "../run/gzip/stored-files.ts";
 import { readPlacedLines } from "../run/disk/placed-lines.ts";
+import { sessionsFile } from "../run/folder/folder-journals.ts";
 import { recordingFile } from "../run/recording/recording-line.ts";
 import { verifyLines } from "../trajectory/verify-file.ts";
 import { nameOf } from "../trajectory/violation.ts";
@@ -15,6 +16,7 @@ import { ColumnBytes } from "./check-column-bytes.ts";
 import { checkEpochs } from "./check-epochs.ts";
 import { checkPlan, type PlannedAttempt } from "./check-plan.ts";
 import { checkRecording } from "./check-recording.ts";
+import { checkSessions } from "./check-sessions.ts";
 import { checkSlime } from "./check-slime.ts";
 import { checkTeachers } from "./check-teachers.ts";
 import { EpisodeFile } from "./episode-file.ts";
@@ -70,6 +72,7 @@ export async function verifyRun(dir: string): Promise<RunVerification> {
  * the files made at the end.
  */
 const writtenFiles = [
+  sessionsFile,
   "samples.jsonl",
   EpisodeFile.fileName,
   "events.jsonl",
@@ -127,6 +130,7 @@ export async function auditFolder(files: Files, dir: string): Promise<RunVerific
     typeof runId === "string" ? runId : undefined,
   );
   findings.push(...(recording?.findings ?? []));
+  findings.push(...(await checkSessions({ files: held, dir }, episodes.episodes, manifest)));
   const { vocabularySize } = facts.sampleFacts;
   const teachers = await checkTeachers({ files, dir, source }, { vocabularySize, isFinished });
   findings.push(...(teachers?.findings ?? []));

@@ -161,7 +161,7 @@ const mistakes: Readonly<Record<string, Mistake>> = {
   "a prompt without tools": {
     flags: { model: "./no-tools", parser: "qwen25" },
     line:
-      "Cannot show the tool find_customer with the chat template of ./no-tools: the prompt does not name it; " +
+      "Cannot show the tool find_customer with the chat template of ./no-tools: the prompt does not define it; " +
       "give the model a chat template that prints tools (publishers often keep one for tools apart), or choose " +
       "the agent act or react, which writes the tools into the system message",
   },

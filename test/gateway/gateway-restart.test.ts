@@ -477,6 +477,12 @@ describe("a gateway's folder in which a finished session's row is damaged", () =
   });
 });
 
+/** The violation that a damaged line of the journal is. */
+function tornLine(line: number) {
+  const detail = "the line is not an entry of a session (a torn line?)";
+  return { file: "gateway.jsonl", line, rule: "sessions", detail };
+}
+
 describe("a gateway's journal with a damaged line", () => {
   test("starts even with damage in a finished session, and reuses none of its numbers", async () => {
     let firstId: string;
@@ -496,7 +502,13 @@ describe("a gateway's journal with a damaged line", () => {
     const session = run.gateway.store.byId(sessionId);
     expect(session?.identity).toMatchObject({ taskId: "session-1", taskIndex: 1, sampleIndex: 0 });
     await finish(run, sessionId, 1);
-    expect(await verifyRun(dir)).toMatchObject({ episodes: 2, violations: [] });
+    expect(await verifyRun(dir)).toMatchObject({
+      episodes: 2,
+      violations: [
+        tornLine(1),
+        { file: "gateway.jsonl", detail: "no line opens the session of session-0#0" },
+      ],
+    });
   });
 
   test("keeps the turns of an open session that do not build on it, and continues after them", async () => {
@@ -528,7 +540,8 @@ describe("a gateway's journal with a damaged line", () => {
     await ask(run, sessionId, [second, other, more, said, more]);
     expect(nodes.map(({ parent }) => parent?.index)).toEqual([undefined, 0, 1]);
     await finish(run, sessionId, 1);
-    expect(await verifyRun(dir)).toMatchObject({ samples: 1, episodes: 1, violations: [] });
+    const violations = [tornLine(2)];
+    expect(await verifyRun(dir)).toMatchObject({ samples: 1, episodes: 1, violations });
   });
 
   test("reuses no request id or seed, regardless of the skipped turns", async () => {

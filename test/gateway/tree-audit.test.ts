@@ -214,6 +214,9 @@ describe("verify", () => {
       await folder.writeEvent({ type: "run-started", atMs: 0, manifest });
       await folder.writeEpisode(played.episode);
     }
+    const { taskId, sampleIndex } = played.episode;
+    const opened = { type: "opened", identity: { sessionId: "s0", taskId, sampleIndex } };
+    await writeFile(path.join(dir, "gateway.jsonl"), `${JSON.stringify(opened)}\n`);
     expect((await verifyRun(dir)).violations).toEqual([]);
     const file = path.join(dir, "episodes.jsonl");
     const line = await readFile(file, "utf8");

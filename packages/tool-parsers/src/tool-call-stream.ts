@@ -15,8 +15,8 @@ export interface ReleaseRule {
   /** True if all text is held back. Default false. */
   readonly holdsAll?: boolean;
   /**
-   * True if a malformed call may make the engine move or drop the text before it. In a stream,
-   * released text stays released. Default false.
+   * True if a malformed call may make the engine move or drop the text before it. A stream cannot take back released
+   * text, so its joined output may then differ from that of `parse()`. Default false.
    */
   readonly mayRewrite?: boolean;
   /** A literal. If the text starts with it, the stream holds back the complete text. */
@@ -32,8 +32,8 @@ export const holdsAll: ReleaseRule = { stops: [], holdsAll: true };
 
 /**
  * A stream over a parser. It releases text before the first marker as soon as the text cannot be part of a marker, and
- * all other text at the end, so that its joined output equals `parse()` of the complete text. The work for a chunk is
- * linear in the chunk.
+ * all other text at the end, so that its joined output equals `parse()` of the complete text, except after a malformed
+ * call in a format with `mayRewrite`. The work for a chunk is linear in the chunk.
  */
 export class ReleasingStream implements ToolCallStream {
   readonly #rule: ReleaseRule;

@@ -18,7 +18,7 @@ export async function isFinished(out: string): Promise<boolean> {
   return (JSON.parse(summary) as { readonly end: string }).end === "finished";
 }
 
-/** Verifies a run. Returns a row of its summary. */
+/** Verifies a run. Returns the line of the demonstration's summary about it. Sets the exit code to 1 if a rule is violated. */
 export async function verdictOn(out: string): Promise<string> {
   const { violations, samples } = await verifyRun(out);
   if (violations.length === 0) {

@@ -23,9 +23,8 @@ export function describeSettings(
 }
 
 /**
- * Returns the stored settings of a run that are in a table. A run that a program started has only
- * those of sampling. Leaves out a setting with a redacted secret, because the folder does not have
- * the secret.
+ * Returns the stored settings of a run that `table` lists. A run that a program started stores only its settings of
+ * sampling. Leaves out a setting with a redacted secret, because the folder does not have the secret.
  */
 export function storedSettings(
   { found }: RunManifest,

@@ -6,7 +6,7 @@ import { figure, nats, percent } from "../verdict/words.ts";
 import { lagGroups, type NamedFigures } from "./groups.ts";
 import { formatCount } from "../../text/format-count.ts";
 
-/** Number of groups of a kind that the text shows. */
+/** Maximum number of lines in each table of the text, such as the one by lag. */
 const mostGroups = 12;
 
 /** The width of a full bar in characters. */

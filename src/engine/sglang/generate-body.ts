@@ -41,7 +41,8 @@ export function encodeGenerateBody(
 /**
  * Returns the JSON body of a `POST /generate` that scores.
  *
- * The entry at `logprob_start_len` has no logprob, so it is the index before the first scored id.
+ * `logprob_start_len` is the index before the first scored id, because the server returns no logprob for the entry at
+ * that index.
  * The ids before it may be read from the prefix cache. The server does not apply the temperature to
  * scores; the body states the temperature 1.
  *

@@ -1,4 +1,4 @@
-import { invalid, objectOf, optionalText, textOf, type Json } from "./read-body.ts";
+import { invalid, listOf, objectOf, optionalText, textOf, type Json } from "./read-body.ts";
 
 /** The treatment of one part of a message. */
 export type PartUse =
@@ -6,6 +6,10 @@ export type PartUse =
   | "text"
   /** The member `refusal` is the part's text. */
   | "refusal"
+  /** The part is a document of Messages. A document that is not text is refused. */
+  | "document"
+  /** The part is a search result of Messages. */
+  | "search-result"
   /** The part is reasoning. */
   | "thought"
   /** The part is encrypted and is skipped. */
@@ -51,10 +55,10 @@ export function readContent(content: unknown, place: string, form: ContentForm):
     const use = useOf(part, form);
     switch (use) {
       case "text":
-        said.push(textOf(part["text"], `${where}.text`));
-        return;
       case "refusal":
-        said.push(textOf(part["refusal"], `${where}.refusal`));
+      case "document":
+      case "search-result":
+        said.push(partText(part, use, { place: where, what: "part" }));
         return;
       case "thought":
         thought.push(thoughtOf(part, where));
@@ -74,6 +78,78 @@ export function readContent(content: unknown, place: string, form: ContentForm):
 export function contentText(content: unknown, place: string, form: ContentForm): string {
   return readContent(content, place, form).said;
 }
+
+/** The place of a part in the request, and the protocol's word for parts. */
+interface PartPlace {
+  readonly place: string;
+  readonly what: "part" | "block";
+}
+
+/** Returns the text of a block in a user message. */
+export function blockText(block: Json, place: string, form: ContentForm): string {
+  const use = useOf(block, form);
+  if (use === "thought" || use === "sealed" || use === "refused") {
+    throw unshowable(block, place, "block");
+  }
+  return partText(block, use, { place, what: "block" });
+}
+
+function partText(
+  part: Json,
+  use: Exclude<PartUse, "thought" | "sealed" | "refused">,
+  at: PartPlace,
+): string {
+  switch (use) {
+    case "text":
+    case "refusal":
+      return textOf(part[use], `${at.place}.${use}`);
+    case "document":
+      return documentText(part, at);
+    case "search-result":
+      return searchResultText(part, at.place);
+    default:
+      return use satisfies never;
+  }
+}
+
+/**
+ * Returns the title, the context and the content of a document, in lines.
+ *
+ * **Source:** anthropics/anthropic-sdk-typescript src/resources/messages/messages.ts (`DocumentBlockParam`).
+ *
+ * @throws ClientError if the document is a file or an address.
+ */
+function documentText(part: Json, { place, what }: PartPlace): string {
+  const { type, data, content } = objectOf(part["source"], `${place}.source`);
+  if (type !== "text" && type !== "content") throw unshowable(part, place, what);
+  return inLines([
+    optionalText(part["title"], `${place}.title`),
+    optionalText(part["context"], `${place}.context`),
+    type === "text"
+      ? textOf(data, `${place}.source.data`)
+      : contentText(content, `${place}.source.content`, quotedForm),
+  ]);
+}
+
+/**
+ * Returns the title, the source and the content of a search result, in lines.
+ *
+ * **Source:** anthropics/anthropic-sdk-typescript src/resources/messages/messages.ts (`SearchResultBlockParam`).
+ */
+function searchResultText({ title, source, content }: Json, place: string): string {
+  return inLines([
+    textOf(title, `${place}.title`),
+    textOf(source, `${place}.source`),
+    contentText(listOf(content, `${place}.content`), `${place}.content`, quotedForm),
+  ]);
+}
+
+function inLines(texts: readonly (string | undefined)[]): string {
+  return texts.filter(Boolean).join("\n");
+}
+
+/** The content of a document or search result: text only. */
+const quotedForm: ContentForm = { parts: { text: "text" }, separator: "\n" };
 
 /**
  * Returns the error for a part that the policy cannot be shown. `what` is the protocol's word for

@@ -55,8 +55,8 @@ const blocks: Readonly<Record<ContentBlockParam["type"], "user" | "assistant" | 
     thinking: "assistant",
     redacted_thinking: "assistant",
     image: "none",
-    document: "none",
-    search_result: "none",
+    document: "user",
+    search_result: "user",
     container_upload: "none",
     server_tool_use: "none",
     web_search_tool_result: "none",
@@ -91,6 +91,25 @@ function read(dialect: keyof typeof dialects, messages: readonly object[]): stri
 
 const members = { text: "said", refusal: "declined", thinking: "thought", tool_use_id: "a" };
 
+/** Further members of documents and search results. */
+const quotes: Readonly<Record<string, object>> = {
+  document: { title: "Refunds", context: "2026", source: { type: "text", data: "30 days" } },
+  search_result: {
+    title: "Refunds",
+    source: "https://shop.example/refunds",
+    content: [
+      { type: "text", text: "30 days" },
+      { type: "text", text: "No fee" },
+    ],
+  },
+};
+/** The shown text of a result's parts, by their treatment. */
+const shownParts: Readonly<Partial<Record<PartUse, string>>> = {
+  text: "said",
+  document: "Refunds\n2026\n30 days",
+  "search-result": "Refunds\nhttps://shop.example/refunds\n30 days\nNo fee",
+};
+
 describe("every part of a message is shown or refused", () => {
   test.each([
     ["chat", "user", tables.chatAsked],
@@ -107,6 +126,9 @@ describe("every part of a message is shown or refused", () => {
         thought: `${role}: (thought) `,
         sealed: `${role}: `,
         refused: `Cannot read ${field}[1].content[0]: a part of type "${type}" cannot be shown to the policy; send its content as text`,
+        // No other protocol has these.
+        document: "",
+        "search-result": "",
       }[use as PartUse];
       const message = { role, content: [{ ...members, type }] };
       expect([type, read(dialect, [user, message, user])]).toEqual([
@@ -119,7 +141,7 @@ describe("every part of a message is shown or refused", () => {
   test("in Messages", () => {
     for (const role of ["user", "assistant"] as const) {
       for (const [type, by] of [...Object.entries(blocks), ["hologram", "none"]]) {
-        const block = { ...members, id: "a", name: "look", input: {}, type };
+        const block = { ...members, ...quotes[type ?? ""], id: "a", name: "look", input: {}, type };
         const outcome = read("messages", [user, { role, content: [block] }, user]);
         const refusal = `Cannot read messages[1].content[0]: a block of type "${type}" cannot be shown to the policy; send its content as text`;
         const isRead = by === "both" || by === role;
@@ -130,11 +152,41 @@ describe("every part of a message is shown or refused", () => {
 
   test("in results, and in the system's blocks", () => {
     for (const [type, use] of [...Object.entries(tables.results), ["hologram", "refused"]]) {
-      const result = { type: "tool_result", tool_use_id: "a", content: [{ ...members, type }] };
+      const part = { ...members, ...quotes[type ?? ""], type };
+      const result = { type: "tool_result", tool_use_id: "a", content: [part] };
       const outcome = read("messages", [{ role: "user", content: [result] }, user]);
       const refusal = `Cannot read messages[0].content[0].content[0]: a part of type "${type}" cannot be shown to the policy; send its content as text`;
-      expect(outcome).toBe(use === "text" ? "tool: said; user: Go" : refusal);
+      expect(outcome).toBe(
+        use === "refused" ? refusal : `tool: ${shownParts[use as PartUse]}; user: Go`,
+      );
     }
+  });
+
+  test("a document of parts is shown, and a file, an address and an image in it are refused", () => {
+    const document = (source: object): string =>
+      read("messages", [
+        {
+          role: "user",
+          content: [
+            { type: "document", source },
+            { type: "text", text: "Go" },
+          ],
+        },
+      ]);
+    expect(document({ type: "content", content: "30 days" })).toBe("user: 30 days\nGo");
+    const texts = [
+      { type: "text", text: "30" },
+      { type: "text", text: "days" },
+    ];
+    expect(document({ type: "content", content: texts })).toBe("user: 30\ndays\nGo");
+    const refusal = (place: string, what: string) =>
+      `Cannot read messages[0].content[0]${place}: ${what} cannot be shown to the policy; send its content as text`;
+    for (const type of ["base64", "url", "file"]) {
+      expect(document({ type, data: "JVBE" })).toBe(refusal("", 'a block of type "document"'));
+    }
+    expect(document({ type: "content", content: [{ type: "image" }] })).toBe(
+      refusal(".source.content[0]", 'a part of type "image"'),
+    );
   });
 
   test("refuses every unknown item of Responses", () => {

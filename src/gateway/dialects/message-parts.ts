@@ -53,8 +53,8 @@ export const responsesThoughtParts = {
 export const messagesParts = {
   text: "text",
   image: "refused",
-  document: "refused",
-  search_result: "refused",
+  document: "document",
+  search_result: "search-result",
   tool_reference: "refused",
   browser_state: "refused",
   container_upload: "refused",

@@ -2,7 +2,7 @@ import { parseJsonObject } from "../json-object.ts";
 import type { RequestedTurn, ClientCall, ClientMessage } from "../conversation.ts";
 import { readMessagesTool } from "./anthropic-tools.ts";
 import type { Recollection } from "./dialect.ts";
-import { contentText, partSeparator, unshowable } from "./content-text.ts";
+import { blockText, contentText, partSeparator, unshowable } from "./content-text.ts";
 import { inputForm, messagesParts } from "./message-parts.ts";
 import { extendHistory, messagesOf, noHistory, type History } from "./history.ts";
 import {
@@ -155,8 +155,7 @@ function readUser(content: unknown, place: string): readonly ClientMessage[] {
     const where = `${place}[${index}]`;
     const block = objectOf(value, where);
     if (block["type"] !== "tool_result") {
-      if (block["type"] !== "text") throw unshowable(block, where, "block");
-      said.push(textOf(block["text"], `${where}.text`));
+      said.push(blockText(block, where, textForm));
       return;
     }
     results.push({

@@ -1,6 +1,6 @@
 import { withResolvers } from "../../async/with-resolvers.ts";
 
-/** The start of a reply. */
+/** The status and the headers of a reply's HTTP response. */
 interface ReplyHead {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;

@@ -11,7 +11,10 @@ export interface CallPlace {
 
 /** The call that a result answers. */
 interface FoundCall extends CallPlace {
-  /** Independent of the number of messages before. */
+  /**
+   * The call's place as text, such as `0`, or `0 of 2 ago`: two turns before the newest one. It does not depend on the
+   * number of earlier messages.
+   */
   readonly name: string;
   /** False for a second result of the same call. */
   readonly isFirst: boolean;

@@ -398,7 +398,7 @@ function placeName(
   return parent === undefined ? `${tools}\n${environment}` : environment;
 }
 
-/** Chooses among matching turns: the newest one of those that came back with their id, otherwise the newest one. */
+/** Chooses one of the matching turns. Prefers turns with ids that the client sent back, then the newest turn. */
 function choose<Record>(reached: readonly Walk<Record>[]) {
   if (reached.length === 0) return undefined;
   const withId = reached.filter(({ byId }) => byId);

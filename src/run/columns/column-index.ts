@@ -64,7 +64,8 @@ export class ColumnIndex {
   }
 
   /**
-   * Reads all lines again, because a file was removed. Another file may have the same parts.
+   * Reads all lines of the index again. Call it after a file was removed: another file may have the same parts, which
+   * are then found there.
    *
    * @throws UsageError if the disk fails.
    */

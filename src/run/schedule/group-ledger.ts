@@ -37,7 +37,7 @@ export class GroupLedger {
   readonly #seed: number;
   readonly #earlier: EarlierAttempts;
   readonly #rollouts: RolloutRegister;
-  /** The number of attempts of groups after the last one that the source gives now. */
+  /** The number of attempts with a group index at or above the source's length. An earlier start had a longer source. */
   #furtherCount = 0;
   /** Records of the tasks that earlier starts drew, by group id, until the source gives the groups again. */
   readonly #recordedBefore = new Map<string, string>();

@@ -32,7 +32,7 @@ export interface SlimeRow<List, Bits = List> {
   readonly remove_sample: false;
   /** Always `null`: the environment computes rewards, not a label. */
   readonly label: null;
-  /** The rollout id: slime routes by it if its routing is consistent. */
+  /** The rollout id. With consistent hashing, slime's router sends requests with one id to one server. */
   readonly session_id: string;
   /** Seconds that were spent on tools and the user after the row's policy calls. */
   readonly non_generation_time: number;

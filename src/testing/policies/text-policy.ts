@@ -12,8 +12,9 @@ export type TextTurns = readonly string[] | ((rolloutId: string) => readonly str
 
 /** Settings of `createTextPolicy()`. */
 export interface TextPolicyOptions {
-  /** The renderer of the episodes, such as `createCharacterRenderer()`, or a model's folder. */
+  /** The renderer of the episodes, such as `createCharacterRenderer()`. Default: that of the model in `modelDir`. */
   readonly renderer?: Renderer;
+  /** The model's folder, used if there is no `renderer`. Default: the working directory. */
   readonly modelDir?: string;
   /** The text after the last turn. Default `Goodbye!`. */
   readonly otherwise?: string;

@@ -21,8 +21,9 @@ interface BytePairOptions {
 }
 
 /**
- * Converts the model of a `tokenizer.json` to two files. Returns `undefined` if they cannot express
- * it: another kind of model, an unsupported option, or a token text with a space or a line end.
+ * Converts the member `model` of a `tokenizer.json` to a vocabulary file and a file of merges. Returns `undefined` if
+ * these files cannot express it: it is not BPE, has an unsupported option, or merges a token whose text has a space or a
+ * line end.
  */
 export function toBytePairFiles({
   outline,

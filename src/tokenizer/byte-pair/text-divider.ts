@@ -4,7 +4,7 @@ import { characterBits, type CharacterTable } from "./character-table.ts";
 export interface Stretch {
   /**
    * - `token`: the text of an added token.
-   * - `settled`: text with settled characters only, which is cut here.
+   * - `settled`: text with settled characters only (see `characterBits`), which is cut here.
    * - `unsettled`: text that only the library can cut.
    */
   readonly kind: "token" | "settled" | "unsettled";
@@ -33,7 +33,7 @@ interface DividerParts {
   readonly characters: CharacterTable;
   /** The texts of the added tokens. */
   readonly tokens: readonly string[];
-  /** True if settled text must be normalised to NFC. */
+  /** True if the tokenizer normalises to NFC. The divider then normalises settled stretches. */
   readonly normalizes: boolean;
   /** True if the last pattern matches all white space. */
   readonly hasBoundaries: boolean;

@@ -3,7 +3,7 @@ import type { EpisodeEntry } from "../episode-entry.ts";
 import { groupEpisodes } from "./group-entry.ts";
 import { componentNames, componentTitle } from "./run-figures.ts";
 
-/** The mean over the episodes that a version of the policy began. */
+/** A point of a curve: the mean of a figure over the episodes, or groups, that a version of the policy sampled first. */
 interface VersionPoint {
   readonly version: string;
   readonly value: number;

@@ -37,8 +37,8 @@ export function compileTag(pattern: string, place: string): (text: string) => It
 }
 
 /**
- * A pattern of literals around a key and a value. The key excludes one character, and the value
- * reaches to the first of its ends.
+ * A tag pattern without a regular expression: `open`, a key, `middle`, a value, and one of `ends`. The key ends before
+ * the character `keyEnd`, and the value before the earliest match of `ends`.
  */
 interface PlainTag {
   readonly open: string;
