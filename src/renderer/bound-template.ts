@@ -1,6 +1,7 @@
 import type { PyDict, PyValue } from "../../packages/python-values/src/value.ts";
 import type { ChatTemplate } from "../../packages/chat-template/src/chat-template.ts";
 import { TemplateError } from "../../packages/chat-template/src/template-error.ts";
+import { escapeHalves } from "../text/well-formed.ts";
 import { copyReasoning } from "./copy-reasoning.ts";
 import { withEmptyMembers } from "./whole-schemas.ts";
 import { copiesReasoning, defaultTransformersVersion } from "./transformers-version.ts";
@@ -49,8 +50,11 @@ export function bindTemplate(
     transformers,
     render({ messages, tools, addGenerationPrompt }) {
       const shown = copies ? copyReasoning(messages) : messages;
+      // Calls may have escaped halves of surrogate pairs in their arguments. Templates print the halves themselves.
       const rendered = (given: readonly PyValue[] | null): string =>
-        template.render({ messages: shown, tools: given, addGenerationPrompt, variables, now });
+        escapeHalves(
+          template.render({ messages: shown, tools: given, addGenerationPrompt, variables, now }),
+        );
       try {
         return rendered(tools);
       } catch (error) {

@@ -23,8 +23,8 @@ export function toWellFormed(text: string): string {
   return (text as unknown as UnicodeText).toWellFormed();
 }
 
-/** Returns a JSON text with the escape of each half of a surrogate pair, which UTF-8 cannot represent. */
-export function escapeHalves(json: string): string {
-  if (isWellFormed(json)) return json;
-  return json.replaceAll(/\p{Surrogate}/gu, (half) => `\\u${half.charCodeAt(0).toString(16)}`);
+/** Returns a text with the JSON escape of each half of a surrogate pair, which UTF-8 cannot represent. */
+export function escapeHalves(text: string): string {
+  if (isWellFormed(text)) return text;
+  return text.replaceAll(/\p{Surrogate}/gu, (half) => `\\u${half.charCodeAt(0).toString(16)}`);
 }
