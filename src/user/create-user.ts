@@ -34,7 +34,7 @@ export interface ModelChoices {
   readonly temperature?: number;
   readonly maxTokens?: number;
   readonly seeded?: boolean;
-  /** How a gate checks each line of the user. If absent, lines are not checked. */
+  /** The settings of the gate that checks each line of the user. If absent, lines are not checked. */
   readonly qualityGate?: QualityGateOptions;
 }
 

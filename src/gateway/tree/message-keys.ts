@@ -121,6 +121,8 @@ function orderMessages(
 ): readonly KeyedMessage[] {
   const { start, end, finder, rules, digests } = options;
   const results: (KeyedMessage & { readonly answers: CallPlace })[] = [];
+  /** The indexes in `results`, by the names of the calls. */
+  const places = new Map<string, number>();
   const orphans: KeyedMessage[] = [];
   const others: KeyedMessage[] = [];
   for (let index = start; index < end; index++) {
@@ -133,11 +135,13 @@ function orderMessages(
     const name = found?.name ?? textKey("id", message.callId);
     const key = once(() => `tool ${name} ${digests.digest(message.content)};`);
     if (found === undefined) orphans.push({ message, index, key, isOrphan: true });
-    else if (found.isFirst) results.push({ message, index, key, answers: found });
-    else {
+    else if (found.isFirst) {
+      places.set(name, results.length);
+      results.push({ message, index, key, answers: found });
+    } else {
       const again = { message, index, key, answers: found, isSecond: true } as const;
-      const earlier = results.findIndex(({ answers }) => isSamePlace(answers, found));
-      if (earlier === -1) others.push(again);
+      const earlier = places.get(name);
+      if (earlier === undefined) others.push(again);
       else results[earlier] = again;
     }
   }
@@ -153,10 +157,6 @@ function orderMessages(
     ({ answers: left }, { answers: right }) => left.at - right.at || left.place - right.place,
   );
   return [...results, ...others];
-}
-
-function isSamePlace(left: CallPlace, right: CallPlace): boolean {
-  return left.at === right.at && left.place === right.place;
 }
 
 /** Returns the text's hash. Different texts have different hashes. */
