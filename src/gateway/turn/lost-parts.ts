@@ -25,9 +25,15 @@ export function findLostParts(
 ): readonly PromptNote[] {
   const notes = new Set<PromptNote>();
   let from = 0;
+  /** The ends of the parts that were found last. Turns may repeat a part that stands far ahead. */
+  const ends = new Map<string, number>();
   const find = (note: PromptNote, part: string): number => {
-    const end = notes.has(note) ? undefined : findText(prompt, part, from);
+    if (notes.has(note)) return from;
+    const known = ends.get(part) ?? 0;
+    if (known - part.length * longestEscape >= from) return known;
+    const end = findText(prompt, part, from);
     if (end === undefined) notes.add(note);
+    else ends.set(part, end);
     return end ?? from;
   };
   for (const { content, reasoning = "", toolCalls } of messages.filter(isAssistant)) {
@@ -38,6 +44,9 @@ export function findLostParts(
   }
   return [...notes];
 }
+
+/** Maximum length of a character in JSON, in UTF-16 units. */
+const longestEscape = 6;
 
 function isAssistant(message: Message): message is AssistantMessage {
   return message.role === "assistant";
